@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Errors that a Ledger returns, to be tested with errors.Is. Any other error of
+// a write means that it may have happened all the same.
+var (
+	// ErrUnseen: the ledger has never seen this ID.
+	ErrUnseen = errors.New("this ID has never been seen")
+	// ErrStale: the row is not as the caller saw it, and nothing was changed.
+	ErrStale = errors.New("the row has changed meanwhile")
+	// ErrClaimed: the row's send may still be under way, so nobody can decide it.
+	ErrClaimed = errors.New("the send of this row may still be under way")
+	// ErrFinal: an accepted row stays accepted.
+	ErrFinal = errors.New("accepted is final")
+	// ErrBroken: the engine lost its footing (an I/O error, a corrupt file). The
+	// process has to end, so that the restart recovers.
+	ErrBroken = errors.New("the ledger's database is broken")
+)
+
+// Ledger is the contract that every engine keeps, and that ledgertest.Run
+// checks. All methods are safe for concurrent use. All writes are conditional,
+// and idempotent by the claim.
+//
+// The context of a write bounds how long the caller waits, not the write: one
+// that was handed over is carried out under a context that nobody cancels, so
+// after an error it may have happened all the same.
+type Ledger interface {
+	// Submission reads one row, or fails with ErrUnseen.
+	Submission(ctx context.Context, id uuid.UUID) (Submission, error)
+	// ByReference reads all rows of a reference: it is not unique.
+	ByReference(ctx context.Context, ref Reference) ([]Submission, error)
+	// List reads rows, oldest first.
+	List(ctx context.Context, f Filter) ([]Submission, error)
+	// Events reads the record of one row, oldest first.
+	Events(ctx context.Context, id uuid.UUID) ([]Event, error)
+
+	// Claim asks for the right to send. It inserts the row, or takes a free row
+	// of the same payload hash, or answers with the row as it stands. A repeat
+	// with the same token after an error finds out whether the first had won.
+	Claim(ctx context.Context, c NewClaim) (Claimed, error)
+	// Settle records an acknowledgment. It reports whether the row is accepted
+	// under this claim. A stale one beside another claim changes nothing but
+	// Needs, which becomes disputed.
+	Settle(ctx context.Context, a Acknowledgment) (bool, error)
+	// Doubt records that a call ended without proof: the row becomes uncertain.
+	// It reports whether the row was changed.
+	Doubt(ctx context.Context, e Ended) (bool, error)
+	// Release gives a claim back by proof that nothing was sent. It reports
+	// whether the row was changed.
+	Release(ctx context.Context, e Ended) (bool, error)
+	// Decide records a person's decision with its event, in one transaction, if
+	// the row still is as the operator saw it: else ErrStale, ErrClaimed or
+	// ErrFinal.
+	Decide(ctx context.Context, d Decision) error
+	// Conflict counts that other content came under an ID.
+	Conflict(ctx context.Context, id uuid.UUID, at time.Time) error
+
+	// Lapse turns claimed rows whose lease ended before the given time into
+	// uncertain ones, and reports how many.
+	Lapse(ctx context.Context, before, at time.Time) (int, error)
+	// OpenClaims lists the claims under which a send may be under way.
+	OpenClaims(ctx context.Context) ([]OpenClaim, error)
+	// LapseClaims does what Lapse does to those of the given claims that still
+	// stand, whatever their lease says: for when the clock cannot be trusted.
+	LapseClaims(ctx context.Context, claims []OpenClaim, at time.Time) (int, error)
+	// MarkUnsent puts released rows that nobody came back for since the given
+	// time into the operator's queue, and reports how many.
+	MarkUnsent(ctx context.Context, releasedBefore, at time.Time) (int, error)
+
+	// Ping reports whether the database answers.
+	Ping(ctx context.Context) error
+	// Close ends all work; writes that were handed over are finished first.
+	Close() error
+}
+
+// Filter chooses rows for List.
+type Filter struct {
+	NeedsSomebody bool // only the operator's queue
+	Limit         int  // 0: all
+}
+
+// NewClaim asks for the right to make one relay call for one submission.
+type NewClaim struct {
+	ID          uuid.UUID
+	Form        string
+	Policy      Policy
+	PayloadHash string // the row's own stored hash where the row is known
+	Token       Token
+	LeaseUntil  time.Time
+	RelayEpoch  string
+	At          time.Time // becomes created_at of a new row
+}
+
+// Claimed is the answer to a NewClaim.
+type Claimed struct {
+	Owned bool       // the caller, and nobody else, may make one relay call
+	Row   Submission // as it stands
+}
+
+// Acknowledgment is a far end's proof that it took this very message.
+type Acknowledgment struct {
+	ID          uuid.UUID
+	PayloadHash string
+	Claim       Token
+	Receipt     string
+	At          time.Time
+}
+
+// Ended is the end of a call without an acknowledgment.
+type Ended struct {
+	ID    uuid.UUID
+	Claim Token
+	Cause string // cause code and stage, never content
+	// Attempted is false if the claim is given back without a call having been
+	// made under it; it then does not count as a failure.
+	Attempted bool
+	At        time.Time
+}
+
+// DecisionKind is what a person can decide about a row.
+type DecisionKind string
+
+// The decisions of an operator.
+const (
+	Received    DecisionKind = "received"     // becomes accepted, by the operator's word
+	NotReceived DecisionKind = "not_received" // becomes free: the visitor may send again
+	Close       DecisionKind = "close"        // leaves the queue as it is
+)
+
+// Decision is what an operator decides about a row as they saw it.
+type Decision struct {
+	Seen Submission // the row that the operator looked at
+	Kind DecisionKind
+	By   string // the operator's name
+	Note string
+	At   time.Time
+}
+
+// OpenClaim names a claim under which a send may be under way.
+type OpenClaim struct {
+	ID         uuid.UUID
+	Claim      Token
+	LeaseUntil time.Time
+}

@@ -1,0 +1,116 @@
+package sqlledger
+
+// All statements of the contract, in the SQL that both engines take. Every
+// write is conditional; updated_at always grows, even if the clock stands still
+// or goes back, because a person's decision rests on it.
+
+const columns = `id, reference, form, policy, payload_hash, status, created_at,
+ claim, lease_until, relay_epoch, claims, claim_cap, attempts, attempt_cap, doubted,
+ last_error, accepted_by, receipt, updated_at, closed_at, needs`
+
+// grow sets updated_at to the parameter, or a millisecond past what it was.
+func grow(parameter string) string {
+	return `updated_at = CASE WHEN updated_at >= ` + parameter + ` THEN updated_at + 1 ELSE ` + parameter + ` END`
+}
+
+// undisputed guards every write of a machine: what two sources contradict each
+// other about, only a person ends.
+const undisputed = `(needs IS NULL OR needs <> 'disputed')`
+
+type statement int
+
+const (
+	claimNew statement = iota
+	claimFree
+	settleOwn
+	settleLate
+	dispute
+	doubtRow
+	releaseRow
+	decideReceived
+	decideNotReceived
+	decideClose
+	readRow
+	insertEvent
+	countConflict
+	lapseBefore
+	lapseClaim
+	markUnsent
+	statementCount
+)
+
+var statements = [statementCount]string{
+	claimNew: insertOrNothing + ` submissions
+ (id, reference, form, policy, payload_hash, status, created_at, claim, lease_until, relay_epoch, claims, updated_at)
+ VALUES ($1, $2, $3, $4, $5, 'processing', $6, $7, $8, $9, 1, $6)`,
+
+	claimFree: `UPDATE submissions SET claim = $1, lease_until = $2, relay_epoch = $3,
+ claims = claims + 1, needs = NULL, ` + grow("$4") + `
+ WHERE id = $5 AND payload_hash = $6 AND claim IS NULL AND status = 'processing'
+ AND closed_at IS NULL AND (needs IS NULL OR needs = 'unsent')`,
+
+	settleOwn: `UPDATE submissions SET status = 'accepted', accepted_by = 'relay', receipt = $1, needs = NULL, ` + grow("$2") + `
+ WHERE id = $3 AND payload_hash = $4 AND claim = $5 AND status = 'processing' AND ` + undisputed,
+
+	// a row that nobody has claimed since takes the claim that proved itself
+	settleLate: `UPDATE submissions SET status = 'accepted', accepted_by = 'relay', receipt = $1, needs = NULL,
+ claim = $5, lease_until = COALESCE(lease_until, $2), ` + grow("$2") + `
+ WHERE id = $3 AND payload_hash = $4 AND (claim = $5 OR claim IS NULL)
+ AND status IN ('processing', 'uncertain') AND ` + undisputed,
+
+	dispute: `UPDATE submissions SET needs = 'disputed', ` + grow("$1") + ` WHERE id = $2 AND ` + undisputed,
+
+	doubtRow: `UPDATE submissions SET status = 'uncertain', doubted = 1, needs = 'uncertain',
+ attempts = attempts + 1, last_error = $1, ` + grow("$2") + `
+ WHERE id = $3 AND claim = $4 AND status = 'processing' AND ` + undisputed,
+
+	releaseRow: `UPDATE submissions SET status = 'processing', claim = NULL, lease_until = NULL, needs = NULL,
+ attempts = attempts + $1, last_error = $2, ` + grow("$3") + `
+ WHERE id = $4 AND claim = $5 AND status IN ('processing', 'uncertain') AND ` + undisputed,
+
+	decideReceived: `UPDATE submissions SET accepted_by = CASE WHEN status = 'accepted' THEN accepted_by ELSE $1 END,
+ status = 'accepted', needs = NULL, ` + grow("$2") + seen,
+
+	decideNotReceived: `UPDATE submissions SET status = 'processing', claim = NULL, lease_until = NULL, needs = NULL,
+ last_error = $1, ` + grow("$2") + seen + ` AND status <> 'accepted'`,
+
+	decideClose: `UPDATE submissions SET closed_at = COALESCE(closed_at, $1), needs = NULL, ` + grow("$2") + seen,
+
+	readRow: `SELECT ` + columns + ` FROM submissions WHERE id = $1`,
+
+	insertEvent: `INSERT INTO events (id, submission, at, kind, actor, cause, claim, note, last_at)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $3)`,
+
+	countConflict: `INSERT INTO events (id, submission, at, kind, actor, last_at)
+ VALUES ($1, $2, $3, 'conflict', 'system', $3)
+ ON CONFLICT (submission) WHERE kind = 'conflict'
+ DO UPDATE SET times = events.times + 1,
+ last_at = CASE WHEN excluded.last_at > events.last_at THEN excluded.last_at ELSE events.last_at END`,
+
+	lapseBefore: `UPDATE submissions SET ` + lapse("$1") + `
+ WHERE id IN (SELECT id FROM submissions WHERE status = 'processing' AND claim IS NOT NULL AND lease_until < $2
+ AND ` + undisputed + ` ORDER BY lease_until LIMIT $3)
+ AND status = 'processing' AND claim IS NOT NULL AND lease_until < $2 AND ` + undisputed + ` RETURNING id, claim`,
+
+	lapseClaim: `UPDATE submissions SET ` + lapse("$1") + `
+ WHERE id = $2 AND claim = $3 AND status = 'processing' AND ` + undisputed + ` RETURNING id, claim`,
+
+	markUnsent: `UPDATE submissions SET needs = 'unsent', ` + grow("$1") + `
+ WHERE id IN (SELECT id FROM submissions WHERE ` + leftAlone + ` LIMIT $3)
+ AND ` + leftAlone + ` RETURNING id, claim`,
+}
+
+// seen is the condition of a decision: the row as the operator saw it, and no
+// send under way.
+const seen = ` WHERE id = $3 AND status = $4 AND updated_at = $5 AND claim IS NOT DISTINCT FROM $6
+ AND (claim IS NULL OR status <> 'processing')`
+
+func lapse(now string) string {
+	return `status = 'uncertain', doubted = 1, needs = 'uncertain', last_error = '` + causeLapsed + `', ` + grow(now)
+}
+
+const causeLapsed = "lease_lapsed"
+
+// leftAlone is a released row under hold that nobody came back for.
+const leftAlone = `status = 'processing' AND claim IS NULL AND policy = 'hold' AND needs IS NULL
+ AND closed_at IS NULL AND updated_at < $2`

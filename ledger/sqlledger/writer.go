@@ -1,0 +1,203 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"formledger/ledger"
+)
+
+// write is one caller's work inside a shared transaction.
+type write struct {
+	do     func(*transaction) error
+	atomic bool // several statements that stand or fall together
+	err    error
+	done   chan struct{}
+}
+
+// errClosed is what a write gets that comes after Close.
+var errClosed = errors.New("the ledger is closed")
+
+// writer is the one goroutine that writes. See the package comment.
+type writer struct {
+	db       *sql.DB
+	maxBatch int
+	log      *slog.Logger
+	queue    chan *write
+	stopped  chan struct{} // closed when the goroutine has ended
+
+	mu     sync.RWMutex // guards closed against sends on queue
+	closed bool
+
+	broken     chan struct{} // closed on an error that only a restart cures
+	brokenOnce sync.Once
+	cause      error
+
+	tx *transaction // nil: no connection at the moment
+}
+
+func newWriter(db *sql.DB, o Options) *writer {
+	return &writer{
+		db: db, maxBatch: o.MaxBatch, log: o.Log,
+		queue:   make(chan *write, 4*o.MaxBatch),
+		stopped: make(chan struct{}),
+		broken:  make(chan struct{}),
+	}
+}
+
+// start opens the connection, makes the schema, and begins to take writes.
+func (w *writer) start(ctx context.Context) error {
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	err = migrate(ctx, conn)
+	conn.Close()
+	if err != nil {
+		return err
+	}
+	if w.tx, err = connect(w.db); err != nil {
+		return err
+	}
+	go w.run()
+	return nil
+}
+
+// submit hands a write over and waits for its commit. After an error, and also
+// when the context ends first, the write may have happened all the same.
+func (w *writer) submit(ctx context.Context, op *write) error {
+	op.done = make(chan struct{})
+	if err := w.enqueue(ctx, op); err != nil {
+		return err
+	}
+	select {
+	case <-op.done:
+		return op.err
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the ledger: %w", ctx.Err())
+	}
+}
+
+func (w *writer) enqueue(ctx context.Context, op *write) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return errClosed
+	}
+	select {
+	case w.queue <- op:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for a place in the ledger's queue: %w", ctx.Err())
+	}
+}
+
+// close finishes what was handed over, and ends the goroutine.
+func (w *writer) close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.stopped
+	return w.db.Close()
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	batch := make([]*write, 0, w.maxBatch)
+	for op := range w.queue {
+		batch = w.drain(append(batch[:0], op))
+		err := w.commit(batch)
+		if err != nil {
+			w.recover(err)
+		}
+		for _, op := range batch {
+			if err != nil {
+				op.err = err
+			}
+			close(op.done)
+		}
+	}
+	w.tx.close()
+}
+
+// drain takes what is waiting already, and does not wait for more: while one
+// transaction is being synced the next batch gathers by itself.
+func (w *writer) drain(batch []*write) []*write {
+	for len(batch) < w.maxBatch {
+		select {
+		case op, ok := <-w.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, op)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit carries out a batch in one transaction. Its error is that of every
+// caller: nobody is told of a success that is not durable.
+func (w *writer) commit(batch []*write) error {
+	if w.isBroken() {
+		return w.cause
+	}
+	if err := w.reconnect(); err != nil {
+		return err
+	}
+	if err := w.tx.begin(); err != nil {
+		return err
+	}
+	for _, op := range batch {
+		if op.err = w.tx.carry(op); endsTransaction(op.err) {
+			return op.err
+		}
+	}
+	return w.tx.commit()
+}
+
+func (w *writer) reconnect() error {
+	if w.tx != nil {
+		return nil
+	}
+	tx, err := connect(w.db)
+	if err != nil {
+		return err
+	}
+	w.tx = tx
+	return nil
+}
+
+// recover gives up the connection after a failed transaction: the next batch
+// starts on a fresh one, with no leftover of this. After an I/O error pages that
+// were not written can look clean, so nothing of this process is trusted any
+// more. Source: https://www.sqlite.org/atomiccommit.html and the fsync studies
+// (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
+func (w *writer) recover(cause error) {
+	w.log.Error("ledger transaction failed", "error", cause.Error())
+	w.tx.discard()
+	w.tx = nil
+	if isBroken(cause) {
+		w.brokenOnce.Do(func() {
+			w.cause = fmt.Errorf("%w: %w", ledger.ErrBroken, cause)
+			close(w.broken)
+		})
+	}
+}
+
+func (w *writer) isBroken() bool {
+	select {
+	case <-w.broken:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,125 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Status is what the ledger knows of one enquiry. There are three and no more.
+type Status string
+
+const (
+	// Processing: a claimed row's send is under way; an unclaimed row is free,
+	// and provably nothing was sent.
+	Processing Status = "processing"
+	// Accepted: the relay, or an operator, vouches for this very message. Final.
+	Accepted Status = "accepted"
+	// Uncertain: it may or may not have been sent.
+	Uncertain Status = "uncertain"
+)
+
+// Policy is what is done about doubt. It is copied into a row at its first
+// claim, so that editing a form never changes an open row.
+type Policy string
+
+// Hold is the policy without an outbox: the request owns the send, and an
+// unknown outcome is held for a person.
+const Hold Policy = "hold"
+
+// Need says why a row is in the operator's queue.
+type Need string
+
+const (
+	// NeedsNobody: the row is not in the queue.
+	NeedsNobody Need = ""
+	// NeedsUncertain: somebody has to find out whether the message arrived.
+	NeedsUncertain Need = "uncertain"
+	// NeedsStopped: sending has stopped for good; nobody goes on by itself.
+	NeedsStopped Need = "stopped"
+	// NeedsDisputed: two sources contradict each other. Only a person ends it.
+	NeedsDisputed Need = "disputed"
+	// NeedsUnsent: nothing was sent, and the visitor did not come back.
+	NeedsUnsent Need = "unsent"
+)
+
+// AcceptedByRelay is the AcceptedBy of rows that the relay's acknowledgment
+// settled.
+const AcceptedByRelay = "relay"
+
+// Operator is the actor and AcceptedBy of a person's decision.
+func Operator(name string) string { return "operator:" + name }
+
+// Submission is one row: all that the ledger keeps of an enquiry under policy
+// hold. It holds no word of it, no address and no IP. Zero times and a zero
+// claim stand for NULL. Times have a resolution of a millisecond and are UTC.
+type Submission struct {
+	ID          uuid.UUID
+	Reference   Reference
+	Form        string
+	Policy      Policy
+	PayloadHash string
+	Status      Status
+	CreatedAt   time.Time
+	Claim       Token
+	LeaseUntil  time.Time
+	RelayEpoch  string
+	Claims      int64 // granted so far
+	ClaimCap    int64 // 0: none
+	Attempts    int64 // recorded failures
+	AttemptCap  int64 // 0: none
+	Doubted     bool  // some attempt's outcome is unknown, for ever
+	LastError   string
+	AcceptedBy  string
+	Receipt     string
+	UpdatedAt   time.Time
+	ClosedAt    time.Time
+	Needs       Need
+}
+
+// Free reports whether a repeat of the same content may claim the row and send:
+// nothing was sent, nobody owns it, and no person has to look at it first.
+func (s Submission) Free() bool {
+	return s.Status == Processing && s.Claim.IsZero() && s.ClosedAt.IsZero() &&
+		(s.Needs == NeedsNobody || s.Needs == NeedsUnsent)
+}
+
+// Open reports whether the row's story has not ended.
+func (s Submission) Open() bool {
+	return s.Status != Accepted && s.ClosedAt.IsZero()
+}
+
+// EventKind names what happened to a row off the happy path.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventConflict         EventKind = "conflict"          // other content came under the same ID
+	EventDoubted          EventKind = "doubted"           // a call ended without proof
+	EventReleased         EventKind = "released"          // nothing was sent, by proof
+	EventLapsed           EventKind = "lapsed"            // the lease passed without a record
+	EventUnsent           EventKind = "unsent"            // the visitor did not come back
+	EventLateAcknowledged EventKind = "late_acknowledged" // an acknowledgment settled an uncertain or released row
+	EventConfirmed        EventKind = "confirmed"         // an acknowledgment came after an operator's word
+	EventDisputed         EventKind = "disputed"          // evidence contradicts the record
+	EventReceived         EventKind = "received"          // an operator decided: it arrived
+	EventNotReceived      EventKind = "not_received"      // an operator decided: it did not arrive
+	EventClosed           EventKind = "closed"            // an operator closed the case
+)
+
+// ActorSystem is the actor of events that no person caused.
+const ActorSystem = "system"
+
+// Event is one entry of a row's append-only record.
+type Event struct {
+	ID         uuid.UUID // UUIDv7
+	Submission uuid.UUID
+	At         time.Time
+	Kind       EventKind
+	Actor      string // ActorSystem or Operator(name)
+	Cause      string // cause code and stage, never content
+	Claim      Token
+	Note       string // the operator's words, or the relay's receipt
+	Times      int64  // how often it happened; more than 1 only for conflicts
+	LastAt     time.Time
+}

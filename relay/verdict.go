@@ -1,0 +1,79 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+)
+
+// Finding is what a sender knows after a call. The zero value is Unknown, so
+// that a forgotten assignment can never become a promise.
+type Finding uint8
+
+const (
+	// Unknown: the message may or may not have been taken.
+	Unknown Finding = iota
+	// Accepted: the far end vouches for this very message.
+	Accepted
+	// NotSent: it is proven that the far end does not have the message.
+	NotSent
+)
+
+// String names the finding in the words of logs and events.
+func (f Finding) String() string {
+	switch f {
+	case Accepted:
+		return "accepted"
+	case NotSent:
+		return "not_sent"
+	default:
+		return "unknown"
+	}
+}
+
+// Cause says where a call ended and why, in codes that hold nothing of the
+// enquiry: they are stored, logged and shown to operators.
+type Cause struct {
+	Code  string // what happened: "disk_full", "lease_lapsed", …
+	Stage string // how far the call had come: "write", "rename", …
+}
+
+// String joins the two as they are stored in the ledger: "disk_full@write".
+func (c Cause) String() string {
+	if c.Stage == "" {
+		return c.Code
+	}
+	return fmt.Sprintf("%s@%s", c.Code, c.Stage)
+}
+
+// Verdict is the whole result of one relay call. A sender never returns a bare
+// error, because an error does not say whether the message is out.
+type Verdict struct {
+	Finding   Finding
+	Receipt   string // what the far end said on Accepted, for the operator
+	Permanent bool   // NotSent for good: the same message would be refused again
+	Cause     Cause  // why it is not Accepted
+}
+
+// AcceptedWith is the verdict of a far end that vouches for the message.
+func AcceptedWith(receipt string) Verdict {
+	return Verdict{Finding: Accepted, Receipt: receipt}
+}
+
+// ProvenNotSent is the verdict of a call that provably delivered nothing.
+func ProvenNotSent(code, stage string) Verdict {
+	return Verdict{Finding: NotSent, Cause: Cause{code, stage}}
+}
+
+// UnknownAfter is the verdict of a call whose ending proves nothing.
+func UnknownAfter(code, stage string) Verdict {
+	return Verdict{Cause: Cause{code, stage}}
+}
+
+// Sender takes a rendered message towards a mailbox: the embedded Maildir, an
+// SMTP server, or a signed HTTP relay.
+type Sender interface {
+	// Send makes one call. It checks the lease before the first byte and again
+	// before the step that cannot be taken back, and then stops as not sent.
+	// ctx carries the deadline of the call.
+	Send(ctx context.Context, m Mail, lease Lease) Verdict
+}
