@@ -1,0 +1,40 @@
+package web
+
+import (
+	"html/template"
+	"strings"
+	"testing"
+)
+
+func TestFailingTemplateWritesNothing(t *testing.T) {
+	broken := template.Must(template.New("message").Parse(`half a page {{index .Links 7}}`))
+	var out strings.Builder
+	if err := (&Pages{templates: broken}).Message(&out, Message{}); err == nil {
+		t.Error("no error")
+	}
+	if out.Len() > 0 {
+		t.Errorf("wrote %q", out.String())
+	}
+}
+
+func TestSpell(t *testing.T) {
+	if got, want := spell("7K3M-Q9PX-2DHT"), "7 K 3 M, Q 9 P X, 2 D H T"; got != want {
+		t.Errorf("spell = %q, want %q", got, want)
+	}
+	if got := spell(""); got != "" {
+		t.Errorf("spell of nothing = %q", got)
+	}
+}
+
+func TestTitles(t *testing.T) {
+	for _, tt := range []struct{ happened, name, want string }{
+		{"Received", "Contact us", "Received – Contact us"},
+		{"", "Contact us", "Contact us"},
+		{"Received", "", "Received"},
+		{"Not found", "Not found", "Not found"},
+	} {
+		if got := newHead(tt.happened, tt.name).Title; got != tt.want {
+			t.Errorf("newHead(%q, %q) has title %q, want %q", tt.happened, tt.name, got, tt.want)
+		}
+	}
+}
