@@ -1,0 +1,174 @@
+package handlers
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"formledger/ledger"
+	"formledger/ledger/enquiry"
+	"formledger/web"
+)
+
+// answerPage answers a form that was posted without a script. What is recorded
+// is shown on the receipt's own page, which is safe to reload; everything else
+// gives the form back with the visitor's words.
+func (s *Server) answerPage(c echo.Context, sub *submission, a answer, e entry) error {
+	switch {
+	case e.outcome == Accepted && sub.form.Def().ThanksURL != "":
+		return c.Redirect(http.StatusSeeOther, sub.form.Def().ThanksURL)
+	case e.outcome == Accepted, e.outcome == Processing, e.outcome == Uncertain:
+		return c.Redirect(http.StatusSeeOther, s.receiptURL(sub.id))
+	case sub.form == nil || len(sub.raw.Names()) == 0:
+		return s.refusalPage(c, sub, a, e)
+	}
+	id, err := s.idForAnotherTry(sub, e)
+	if err != nil {
+		return err
+	}
+	view := formView(sub.form, sub.raw, id, a.problems)
+	view.Notice = notice(sub, a, e)
+	if e.outcome == Conflict {
+		view.Reference = string(ledger.ReferenceOf(sub.id)) // of the earlier message
+	}
+	return s.page(c, e.status, sub.form, func(w io.Writer) error { return s.pages.Form(w, view) })
+}
+
+// idForAnotherTry is the ID under which the form is shown again: the same one,
+// unless the words belong to another message.
+func (s *Server) idForAnotherTry(sub *submission, e entry) (uuid.UUID, error) {
+	if e.outcome == Conflict || sub.id == uuid.Nil {
+		return uuid.NewV7()
+	}
+	return sub.id, nil
+}
+
+// refusalPage says why a request was not taken when there are no words to give
+// back.
+func (s *Server) refusalPage(c echo.Context, sub *submission, a answer, e entry) error {
+	view := web.Message{Heading: e.title, Text: a.detail}
+	if view.Text == "" {
+		view.Text = e.sentence
+	}
+	if sub.form != nil {
+		view.Title, view.Contact = sub.form.Def().Title, sub.form.Def().Contact
+	}
+	return s.page(c, e.status, sub.form, func(w io.Writer) error { return s.pages.Message(w, view) })
+}
+
+// notice tells above the form what happened.
+func notice(sub *submission, a answer, e entry) *web.Notice {
+	n := &web.Notice{Kind: "refused", Heading: e.title, Text: a.detail}
+	if n.Text == "" {
+		n.Text = e.sentence
+	}
+	switch e.outcome {
+	case Invalid:
+		n.Kind = "invalid"
+	case NotSent:
+		n.Kind = "not_sent"
+	case Conflict:
+		n.Kind, n.Button = "conflict", "Send as a new message"
+		n.Links = []web.Link{{Text: "See what became of the earlier message", URL: receiptPath(sub.id)}}
+	}
+	for _, p := range a.problems {
+		n.Problems = append(n.Problems, web.NoticeProblem{Field: p.Field, Text: p.Message})
+	}
+	return n
+}
+
+func receiptPath(id uuid.UUID) string { return "/receipts/" + id.String() }
+
+// hosted is the form's own page, with an ID minted here, or the one of an
+// enquiry that was not sent.
+func (s *Server) hosted(c echo.Context) error {
+	form := s.forms[c.Param("form")]
+	if form == nil {
+		return s.answer(c, nil, answer{code: unknownForm})
+	}
+	id, err := parseID(c.QueryParam(idField))
+	if err != nil {
+		if id, err = uuid.NewV7(); err != nil {
+			return err
+		}
+	}
+	view := formView(form, enquiry.Raw{}, id, nil)
+	return s.page(c, http.StatusOK, form, func(w io.Writer) error { return s.pages.Form(w, view) })
+}
+
+// formView fills a form's page with what was typed.
+func formView(f *enquiry.Form, raw enquiry.Raw, id uuid.UUID, problems []enquiry.Problem) web.Form {
+	def := f.Def()
+	view := web.Form{
+		Title: def.Title, Action: "/f/" + def.Name, SubmissionID: id.String(), Contact: def.Contact,
+		Reference: string(ledger.ReferenceOf(id)),
+	}
+	declared := map[string]bool{idField: true}
+	for _, d := range def.Fields {
+		declared[d.Name] = true
+		view.Fields = append(view.Fields, fieldView(f, d, raw.Values(d.Name), problems))
+	}
+	for _, name := range raw.Names() {
+		if !declared[name] && !strings.HasPrefix(name, "_") {
+			view.Further = append(view.Further, web.Further{Name: name, Values: raw.Values(name)})
+		}
+	}
+	return view
+}
+
+func fieldView(f *enquiry.Form, d enquiry.Field, typed []string, problems []enquiry.Problem) web.Field {
+	view := web.Field{
+		Name: d.Name, Kind: string(d.Kind), Label: d.Label, Required: f.Required(d.Name),
+		Value: first(typed),
+	}
+	for _, o := range d.Options {
+		view.Options = append(view.Options, web.Option{Value: o, Selected: slices.Contains(typed, o)})
+	}
+	for _, p := range problems {
+		if p.Field == d.Name && view.Error == "" {
+			view.Error = p.Message
+		}
+	}
+	if d.Kind == enquiry.Checkbox && len(typed) > 0 && typed[0] != "" {
+		view.Value = "yes"
+	}
+	return view
+}
+
+// page writes a page that was rendered whole.
+func (s *Server) page(c echo.Context, status int, f *enquiry.Form, render func(io.Writer) error) error {
+	var page bytes.Buffer
+	if err := render(&page); err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", contentPolicy(f))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	return c.HTMLBlob(status, page.Bytes())
+}
+
+// contentPolicy lets a page use its own style and post to its own form. A
+// browser checks the redirect after a post against form-action too, so the
+// form's thank-you page is named there (CSP 3, section 6.4.2).
+func contentPolicy(f *enquiry.Form) string {
+	action, ancestors := "'self'", "'self'"
+	if f != nil {
+		if u, err := url.Parse(f.Def().ThanksURL); err == nil && u.Host != "" {
+			action += " " + u.Scheme + "://" + u.Host
+		}
+		for _, o := range f.Def().Origins {
+			if o != "null" {
+				ancestors += " " + o
+			}
+		}
+	}
+	return "default-src 'none'; style-src " + web.StyleHash() + "; img-src data:; base-uri 'none'; form-action " + action +
+		"; frame-ancestors " + ancestors
+}

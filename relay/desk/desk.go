@@ -1,0 +1,126 @@
+// Package desk holds the operator's operations, one set for the command line
+// and whatever else an operator works with: what needs somebody, what is known
+// of a reference, and a decision about it, on record.
+package desk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"formledger/ledger"
+)
+
+// Desk works on a ledger, also while a server works on the same one.
+type Desk struct {
+	Ledger ledger.Ledger
+	Now    func() time.Time
+}
+
+// Case is all that is known of one submission.
+type Case struct {
+	Row    ledger.Submission
+	Events []ledger.Event // oldest first
+}
+
+var (
+	// ErrNotFound: no submission has this reference or ID.
+	ErrNotFound = errors.New("the ledger has no submission with this reference")
+	// ErrAmbiguous: several submissions share the reference; the ID decides.
+	ErrAmbiguous = errors.New("several submissions share this reference; please give the full ID of one of them")
+	// ErrNoteMissing: the decision needs a note.
+	ErrNoteMissing = errors.New("this decision needs a note: write with --note how you know")
+)
+
+// Queue lists what needs somebody, oldest first; with all, every submission.
+func (d *Desk) Queue(ctx context.Context, all bool, limit int) ([]ledger.Submission, error) {
+	return d.Ledger.List(ctx, ledger.Filter{NeedsSomebody: !all, Limit: limit})
+}
+
+// Find opens every case that a text names: a reference as people write it, or
+// a submission's full ID. It fails with ErrNotFound, or ledger.ErrReference.
+func (d *Desk) Find(ctx context.Context, text string) ([]Case, error) {
+	rows, err := d.rows(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	cases := make([]Case, 0, len(rows))
+	for _, row := range rows {
+		events, err := d.Ledger.Events(ctx, row.ID)
+		if err != nil {
+			return nil, fmt.Errorf("reading the record of %s: %w", row.Reference, err)
+		}
+		cases = append(cases, Case{row, events})
+	}
+	return cases, nil
+}
+
+func (d *Desk) rows(ctx context.Context, text string) ([]ledger.Submission, error) {
+	if id, err := uuid.Parse(text); err == nil {
+		row, err := d.Ledger.Submission(ctx, id)
+		if errors.Is(err, ledger.ErrUnseen) {
+			return nil, ErrNotFound
+		}
+		return []ledger.Submission{row}, err
+	}
+	ref, err := ledger.ParseReference(text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.Ledger.ByReference(ctx, ref)
+	if err == nil && len(rows) == 0 {
+		err = ErrNotFound
+	}
+	return rows, err
+}
+
+// Resolve records a decision about one case, as the desk sees it now, and
+// returns the case as it is afterwards. It fails with ErrNotFound, ErrAmbiguous,
+// ErrNoteMissing, or what ledger.Ledger.Decide fails with.
+func (d *Desk) Resolve(ctx context.Context, text string, kind ledger.DecisionKind, by, note string) (Case, error) {
+	if note == "" && kind != ledger.Received {
+		return Case{}, ErrNoteMissing
+	}
+	cases, err := d.Find(ctx, text)
+	if err != nil {
+		return Case{}, err
+	}
+	if len(cases) > 1 {
+		return Case{}, ErrAmbiguous
+	}
+	seen := cases[0]
+	err = d.Ledger.Decide(ctx, ledger.Decision{Seen: seen.Row, Kind: kind, By: by, Note: note, At: d.Now()})
+	if err != nil {
+		return seen, err
+	}
+	after, err := d.Find(ctx, seen.Row.ID.String())
+	if err != nil {
+		return seen, err
+	}
+	return after[0], nil
+}
+
+// Sentence says of a row, for its operator, what is known and what is not.
+func Sentence(row ledger.Submission) string {
+	switch {
+	case row.Needs == ledger.NeedsDisputed:
+		return "Two sources contradict each other about this message; its record tells which. A person has to decide."
+	case row.Status == ledger.Accepted && row.AcceptedBy == ledger.AcceptedByRelay:
+		return "The mail system took this message. Whether somebody read it, nobody here knows."
+	case row.Status == ledger.Accepted:
+		return "An operator recorded that this message arrived."
+	case row.Status == ledger.Uncertain:
+		return "The message may or may not have been sent: the call ended without proof. Look for its reference in the mailbox, then decide."
+	case !row.Claim.IsZero():
+		return "The message is being sent right now, or its sender died; once its lease is over that becomes uncertain."
+	case !row.ClosedAt.IsZero():
+		return "The message was not sent, and the case is closed."
+	case row.Needs == ledger.NeedsUnsent:
+		return "Nothing was sent, and the visitor has not come back to send it again. The words are not kept here."
+	default:
+		return "Nothing was sent. The visitor was told so, and may send it again."
+	}
+}
