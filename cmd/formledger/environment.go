@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// environment is what the FORMLEDGER_ variables set.
+type environment struct {
+	Config, Data, Listen, PublicURL string
+	TrustedProxies                  []string
+	PayloadKeys, PayloadKeysFile    string
+}
+
+const envPrefix = "FORMLEDGER_"
+
+// readEnvironment takes the variables that formledger knows. An unknown one is
+// refused, as an unknown setting of the file is: most likely it is misspelt.
+func readEnvironment(environ []string) (environment, error) {
+	var e environment
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, envPrefix) || value == "" {
+			continue
+		}
+		if err := e.set(name, value); err != nil {
+			return e, err
+		}
+	}
+	if e.PayloadKeys != "" && e.PayloadKeysFile != "" {
+		return e, fmt.Errorf("both %[1]sPAYLOAD_KEYS and %[1]sPAYLOAD_KEYS_FILE are set; please set one", envPrefix)
+	}
+	return e, nil
+}
+
+func (e *environment) set(name, value string) error {
+	switch strings.TrimPrefix(name, envPrefix) {
+	case "CONFIG":
+		e.Config = value
+	case "DATA":
+		e.Data = value
+	case "LISTEN":
+		e.Listen = value
+	case "PUBLIC_URL":
+		e.PublicURL = value
+	case "TRUSTED_PROXIES":
+		e.TrustedProxies = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+	case "PAYLOAD_KEYS":
+		e.PayloadKeys = value
+	case "PAYLOAD_KEYS_FILE":
+		e.PayloadKeysFile = value
+	case "FAILPOINT": // of builds for tests; see ledger/failpoint
+	default:
+		return fmt.Errorf("the environment variable %s is not known; formledger serve --help lists those that are", name)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"formledger/handlers"
+	"formledger/ledger"
+	"formledger/ledger/sqlledger"
+	"formledger/relay"
+	"formledger/relay/maildir"
+)
+
+const serveHelp = `Run the form server.
+
+Without a configuration it runs a demo form named "contact", whose mail goes
+into a folder. With one, see formledger config example.
+
+Flags go before environment variables, and those before the configuration:
+  FORMLEDGER_CONFIG             the configuration file
+  FORMLEDGER_DATA               as --data
+  FORMLEDGER_LISTEN             as --listen
+  FORMLEDGER_PUBLIC_URL         as public_url
+  FORMLEDGER_TRUSTED_PROXIES    as trusted_proxies, separated by commas
+  FORMLEDGER_PAYLOAD_KEYS       the payload keys themselves, or
+  FORMLEDGER_PAYLOAD_KEYS_FILE  the file that holds them
+
+An interrupt (Ctrl+C) or SIGTERM lets running sends finish; a second one ends
+at once, which loses nothing: what was open is then called uncertain.`
+
+func newServe(s streams, p *places) *cobra.Command {
+	listen := ""
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the form server",
+		Long:  serveHelp,
+		Args:  usage(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := load(*p, listen, s.environ)
+			if err != nil {
+				return err
+			}
+			return serve(c.Context(), cfg, s)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "", "`address` to listen on (default \""+defaultListen+"\")")
+	return c
+}
+
+// serve opens everything in the order in which it is needed, and closes it in
+// the reverse order.
+func serve(ctx context.Context, cfg config, s streams) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewJSONHandler(s.err, nil))
+	h, err := open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot listen on %s: %w; another address can be named with --listen", cfg.Listen, err), h.close())
+	}
+	welcome(s, cfg, listener.Addr())
+	return h.run(ctx, stop, listener)
+}
+
+// house is everything that serve has opened.
+type house struct {
+	db      *sqlledger.DB
+	hold    *relay.Hold
+	server  *handlers.Server
+	sweeper *relay.Sweeper
+	timing  relay.Timing
+	log     *slog.Logger
+}
+
+func open(ctx context.Context, cfg config, log *slog.Logger) (*house, error) {
+	if cfg.keyText == "" {
+		if err := makeKeys(cfg.PayloadKeys, cfg.ledgerFile()); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := cfg.openKeys()
+	if err != nil {
+		return nil, err
+	}
+	sender, err := maildir.New(cfg.Maildir)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlledger.Open(ctx, cfg.ledgerFile(), sqlledger.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	h := &house{db: db, timing: cfg.Timing, log: log}
+	h.hold = relay.NewHold(db, sender, cfg.Timing, time.Now, rand.Reader, log)
+	h.sweeper = newSweeper(db, cfg.Timing, log)
+	h.server, err = handlers.New(handlers.Config{
+		Forms: cfg.forms, Ledger: db, Keys: keys, Hold: h.hold, Timing: cfg.Timing,
+		PublicURL: cfg.PublicURL, TrustedProxies: cfg.proxies, Now: time.Now, Log: log,
+	})
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+func newSweeper(l ledger.Ledger, t relay.Timing, log *slog.Logger) *relay.Sweeper {
+	start := time.Now()
+	return &relay.Sweeper{Ledger: l, Timing: t, Log: log, Wall: time.Now, Mono: func() time.Duration { return time.Since(start) }}
+}
+
+// run serves until the context ends, then stops in order: not ready, no new
+// requests, running sends and their records finished, everything closed. It
+// ends at once, with an error, when the database is broken.
+func (h *house) run(ctx context.Context, stop func(), listener net.Listener) error {
+	sweepCtx, endSweep := context.WithCancel(context.WithoutCancel(ctx))
+	defer endSweep()
+	var sweep sync.WaitGroup
+	sweep.Go(func() { h.sweeper.Run(sweepCtx) })
+	server := h.server.HTTPServer()
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	var err error
+	select {
+	case <-ctx.Done():
+		stop() // from here on a second signal ends the process at once
+		h.log.Info("stopping: running sends are finished first")
+		err = h.finish(server)
+	case <-h.db.Broken():
+		return fmt.Errorf("%w; the process ends, and its restart recovers", ledger.ErrBroken)
+	case err = <-failed:
+	}
+	endSweep()
+	sweep.Wait()
+	return errors.Join(err, h.close())
+}
+
+// finish is the graceful part of stopping.
+func (h *house) finish(server *http.Server) error {
+	h.server.Drain()
+	ctx, cancel := context.WithTimeout(context.Background(), h.timing.Lease)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return fmt.Errorf("waiting for running requests: %w", err)
+	}
+	if err := h.server.Finish(ctx); err != nil {
+		return fmt.Errorf("waiting for running sends: %w", err)
+	}
+	return nil
+}
+
+func (h *house) close() error {
+	h.hold.Close()
+	return h.db.Close()
+}
+
+// welcome tells a person what runs now, and where.
+func welcome(s streams, cfg config, at net.Addr) {
+	base := firstOf(cfg.PublicURL, "http://"+at.String())
+	fmt.Fprintf(s.out, "formledger %s is running.\n\n", version)
+	for _, f := range cfg.forms {
+		fmt.Fprintf(s.out, "  form      %s/f/%s\n", base, f.Def().Name)
+	}
+	mail, err := filepath.Abs(cfg.Maildir)
+	if err != nil {
+		mail = cfg.Maildir
+	}
+	fmt.Fprintf(s.out, "  mail      %s (new messages are in its folder new)\n", mail)
+	if cfg.demo {
+		fmt.Fprintln(s.out, "  settings  none given, so this is a demo; formledger config example prints a file to start from")
+	}
+	fmt.Fprintf(s.out, "  stop      press Ctrl+C\n\n")
+}
