@@ -90,6 +90,10 @@ func (s *Server) conflict(ctx context.Context, sub *submission) answer {
 // with what is recorded of it. The call goes on when the time for the answer is
 // over; the claim alone decides who makes it.
 func (s *Server) send(ctx context.Context, sub *submission, payloadHash string) answer {
+	messageID, err := s.keys.MessageID(sub.id, payloadHash)
+	if err != nil {
+		return s.unreachable(err)
+	}
 	claim, err := s.hold.Claim(ctx, ledger.NewClaim{ID: sub.id, Form: sub.form.Def().Name, PayloadHash: payloadHash})
 	if err != nil {
 		return s.unclaimed(err)
@@ -97,11 +101,7 @@ func (s *Server) send(ctx context.Context, sub *submission, payloadHash string) 
 	if !claim.Owned {
 		return s.repeat(ctx, sub, claim.Row)
 	}
-	message, err := s.message(sub, claim.Row)
-	if err != nil {
-		return s.unreachable(err)
-	}
-	ending, ended := s.flights.wait(ctx, s.carry(claim, message))
+	ending, ended := s.flights.wait(ctx, s.carry(claim, s.message(sub, claim.Row, messageID)))
 	if !ended || !ending.Recorded {
 		return answer{code: code(Processing)}
 	}
@@ -159,16 +159,12 @@ func (s *Server) unreachable(err error) answer {
 
 // message is the mail's content. Whatever a mailbox recognises a duplicate by
 // comes from the row, so that it is the same on every attempt.
-func (s *Server) message(sub *submission, row ledger.Submission) (relay.Message, error) {
+func (s *Server) message(sub *submission, row ledger.Submission, messageID string) relay.Message {
 	def := sub.form.Def()
-	left, err := s.keys.MessageID(row.ID, row.PayloadHash)
-	if err != nil {
-		return relay.Message{}, err
-	}
 	m := relay.Message{
 		SubmissionID: row.ID, PayloadHash: row.PayloadHash, Reference: row.Reference,
 		From: def.From, To: def.To, Subject: def.Subject, Date: row.CreatedAt,
-		MessageID: left + "@" + domainOf(def.From),
+		MessageID: messageID + "@" + domainOf(def.From),
 	}
 	if field := sub.form.ReplyToField(); field != "" {
 		m.ReplyTo = first(sub.enquiry.Get(field))
@@ -176,5 +172,5 @@ func (s *Server) message(sub *submission, row ledger.Submission) (relay.Message,
 	for _, l := range sub.form.Lines(sub.enquiry) {
 		m.Lines = append(m.Lines, relay.Line(l))
 	}
-	return m, nil
+	return m
 }
