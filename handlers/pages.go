@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -37,7 +38,7 @@ func (s *Server) answerPage(c echo.Context, sub *submission, a answer, e entry) 
 	if e.outcome == Conflict {
 		view.Reference = string(ledger.ReferenceOf(sub.id)) // of the earlier message
 	}
-	return s.page(c, e.status, sub.form, func(w io.Writer) error { return s.pages.Form(w, view) })
+	return s.formPage(c, e.status, sub.form, view)
 }
 
 // idForAnotherTry is the ID under which the form is shown again: the same one,
@@ -85,28 +86,50 @@ func notice(sub *submission, a answer, e entry) *web.Notice {
 
 func receiptPath(id uuid.UUID) string { return "/receipts/" + id.String() }
 
-// hosted is the form's own page, with an ID minted here, or the one of an
-// enquiry that was not sent.
+// hosted is the form's own page, with an ID minted here. It also takes the ID
+// of an enquiry that was not sent, from the receipt's page.
 func (s *Server) hosted(c echo.Context) error {
 	form := s.forms[c.Param("form")]
 	if form == nil {
 		return s.answer(c, nil, answer{code: unknownForm})
 	}
-	id, err := parseID(c.QueryParam(idField))
-	if err != nil {
-		if id, err = uuid.NewV7(); err != nil {
-			return err
-		}
+	if id, err := parseID(c.QueryParam(idField)); err == nil {
+		return s.hostedAgain(c, form, id)
 	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	return s.formPage(c, http.StatusOK, form, formView(form, enquiry.Raw{}, id, nil))
+}
+
+// hostedAgain is the form for an enquiry that may be sent again; whoever has no
+// need to sees what became of it.
+func (s *Server) hostedAgain(c echo.Context, form *enquiry.Form, id uuid.UUID) error {
+	row, err := s.ledger.Submission(c.Request().Context(), id)
 	view := formView(form, enquiry.Raw{}, id, nil)
-	return s.page(c, http.StatusOK, form, func(w io.Writer) error { return s.pages.Form(w, view) })
+	switch {
+	case errors.Is(err, ledger.ErrUnseen):
+	case err != nil:
+		return s.answer(c, nil, s.unreachable(err))
+	case !row.Free() || row.Form != form.Def().Name:
+		return c.Redirect(http.StatusSeeOther, s.receiptURL(id))
+	default:
+		view.Notice = &web.Notice{Kind: "info", Heading: "Please write your message again",
+			Text: "It was not sent, and its words are not kept here. With the same words it counts as the same message."}
+	}
+	return s.formPage(c, http.StatusOK, form, view)
+}
+
+func (s *Server) formPage(c echo.Context, status int, f *enquiry.Form, view web.Form) error {
+	return s.page(c, status, f, func(w io.Writer) error { return s.pages.Form(w, view) })
 }
 
 // formView fills a form's page with what was typed.
 func formView(f *enquiry.Form, raw enquiry.Raw, id uuid.UUID, problems []enquiry.Problem) web.Form {
 	def := f.Def()
 	view := web.Form{
-		Title: def.Title, Action: "/f/" + def.Name, SubmissionID: id.String(), Contact: def.Contact,
+		Title: def.Title, Action: hostedAction(def.Name), SubmissionID: id.String(), Contact: def.Contact,
 		Reference: string(ledger.ReferenceOf(id)),
 	}
 	declared := map[string]bool{idField: true}
@@ -121,6 +144,12 @@ func formView(f *enquiry.Form, raw enquiry.Raw, id uuid.UUID, problems []enquiry
 	}
 	return view
 }
+
+// hostedAction is where the hosted form posts to. It differs from the page's own
+// address: a browser drops a page from its cache when something is posted to the
+// same address (RFC 9111, section 4.4), and its back button would then show the
+// visitor's words under a new ID.
+func hostedAction(form string) string { return "/f/" + form + "?page" }
 
 func fieldView(f *enquiry.Form, d enquiry.Field, typed []string, problems []enquiry.Problem) web.Field {
 	view := web.Field{

@@ -96,6 +96,20 @@ func TestTheHostedFormWorksWithoutAScript(t *testing.T) {
 	k.wantMails(1)
 }
 
+// The back button has to bring back the same ID with the words.
+func TestTheBrowserMayKeepTheHostedForm(t *testing.T) {
+	k := newKit(t)
+	page := k.do("GET", "/f/contact", "", "", "Accept", "text/html")
+	if got := page.header.Get("Cache-Control"); got != "private, no-cache" {
+		t.Errorf("the hosted form is %q", got)
+	}
+	for d := range page.page(t).Descendants() {
+		if d.Data == "form" && attr(d, "action") == "/f/contact" {
+			t.Error("the form posts to its page's own address, which drops the page from the browser's cache")
+		}
+	}
+}
+
 func TestInvalidInputComesBackAsTyped(t *testing.T) {
 	k := newKit(t)
 	id := newID()
@@ -247,6 +261,9 @@ func TestReceiptsFollowTheOperator(t *testing.T) {
 	k.post(words(id)).want(t, 201, Accepted)
 	k.post(words(id)).want(t, 200, Accepted)
 	k.wantMails(1)
+	if r := k.do("GET", again, "", ""); r.status != 303 || r.header.Get("Location") != "/receipts/"+id.String() {
+		t.Errorf("the form of an enquiry that has arrived is %d %q", r.status, r.header.Get("Location"))
+	}
 
 	id = newID()
 	k.far.answering(relay.UnknownAfter("lost", "dot"))

@@ -35,6 +35,12 @@ func newFormView(v Form) (formView, error) {
 	return view, nil
 }
 
+// Recorded tells whether the reference stands for something that was sent or
+// tried before, so that it belongs above the form.
+func (v formView) Recorded() bool {
+	return v.Form.Notice != nil && (v.Form.Notice.Kind == "conflict" || v.Form.Notice.Kind == "not_sent")
+}
+
 // AnyRequired tells whether the page has to explain its "required" marks.
 func (v formView) AnyRequired() bool {
 	for _, field := range v.Fields {
