@@ -69,12 +69,12 @@ func (s *Server) answer(c echo.Context, sub *submission, a answer) error {
 }
 
 func (s *Server) bodyOf(sub *submission, a answer, e entry, status int) body {
-	b := body{Detail: a.detail, Outcome: e.outcome, Retryable: e.retryable, SafeNewID: e.safeNewID, Errors: a.problems}
+	b := body{Title: e.title, Detail: a.detail, Outcome: e.outcome, Retryable: e.retryable, SafeNewID: e.safeNewID, Errors: a.problems}
 	if b.Detail == "" {
 		b.Detail = e.sentence
 	}
 	if status >= http.StatusBadRequest {
-		b.Type, b.Title, b.Status = problemType(a.code), e.title, status
+		b.Type, b.Status = problemType(a.code), status
 	}
 	if sub.form != nil {
 		b.Contact = sub.form.Def().Contact

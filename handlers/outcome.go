@@ -30,6 +30,7 @@ type code string
 const (
 	notSentForGood code = "not_sent_for_good"
 	notSentClosed  code = "not_sent_closed"
+	notClaimed     code = "not_claimed"
 	malformed      code = "malformed"
 	badOrigin      code = "origin"
 	unknownForm    code = "unknown_form"
@@ -63,15 +64,19 @@ var catalogue = map[code]entry{
 	code(Conflict): {outcome: Conflict, status: http.StatusConflict, safeNewID: true,
 		title: "This is a different message", sentence: "A different message was sent under this number before. Nothing was sent now. If this is a new message, please send it as one."},
 	code(Invalid): {outcome: Invalid, status: http.StatusUnprocessableEntity, safeNewID: true,
-		title: "Please correct the form", sentence: "Nothing was sent yet: some of the fields need another look."},
+		title: "Please correct the form", sentence: "Nothing was sent now: some of the fields need another look."},
 	code(NotSent): {outcome: NotSent, status: http.StatusServiceUnavailable, retryable: true, safeNewID: true, retryAfter: 10 * time.Second,
 		title: "Your message was not sent", sentence: "Nothing has reached us, so it is safe to send it again."},
 	notSentForGood: {outcome: NotSent, status: http.StatusBadGateway, safeNewID: true,
 		title: "Your message was not sent", sentence: "Our mail system refused it. Please contact us in another way."},
 	notSentClosed: {outcome: NotSent, status: http.StatusBadGateway, safeNewID: true,
 		title: "Your message was not sent", sentence: "We have closed the case. If it still matters to you, please write it anew."},
+	// another request under the same ID may have had more luck, so that a fresh
+	// ID could make a duplicate
+	notClaimed: {outcome: NotSent, status: http.StatusServiceUnavailable, retryable: true, retryAfter: 10 * time.Second,
+		title: "Please try again in a moment", sentence: "This attempt sent nothing, because our records could not be written. Please try again in a moment."},
 	code(Unseen): {outcome: Unseen, status: http.StatusNotFound, retryable: true,
-		title: "This message is not known here", sentence: "No message with this number has been recorded here. If you have just sent one, it has not arrived."},
+		title: "This message is not known here", sentence: "No message with this number has been recorded here. If you have just sent one, it has not arrived here yet."},
 
 	malformed: {status: http.StatusBadRequest, safeNewID: true,
 		title: "The request cannot be read", sentence: "The form's data could not be read."},

@@ -147,7 +147,7 @@ func (s *Server) unclaimed(err error) answer {
 	if !errors.Is(err, relay.ErrNotClaimed) {
 		s.log.Error("no claim could be made", "error", err.Error())
 	}
-	return answer{code: code(NotSent)}
+	return answer{code: notClaimed}
 }
 
 // unreachable is the answer when nobody can tell what became of the enquiry
