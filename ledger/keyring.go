@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -53,22 +55,24 @@ func NewKeyRing(keys []Key) (*KeyRing, error) {
 			return nil, err
 		}
 	}
-	if r.inUse.ID == "" {
-		return nil, errors.New("no payload key is in use: mark one of them with \"use\"")
+	if err := r.complete(); err != nil {
+		return nil, err
 	}
-	for _, k := range keys {
-		if k.VerifyOnly {
-			r.order = append(r.order, k)
-		}
+	return r, nil
+}
+
+func (r *KeyRing) complete() error {
+	if r.inUse.ID == "" {
+		return errors.New("no payload key is in use: mark one of them with \"use\"")
 	}
 	r.order = append([]Key{r.inUse}, r.order...)
-	return r, nil
+	return nil
 }
 
 func (r *KeyRing) add(k Key) error {
 	switch {
-	case !keyID.MatchString(k.ID):
-		return fmt.Errorf("payload key ID %q: use 1–32 of a–z, 0–9 and hyphen", k.ID)
+	case !keyID.MatchString(k.ID): // not quoted: it may be a secret in the wrong column
+		return errors.New("a payload key's ID is 1–32 of a–z, 0–9 and hyphen")
 	case len(k.Secret) < minSecretBytes:
 		return fmt.Errorf("payload key %q is %d bytes long; it needs at least %d", k.ID, len(k.Secret), minSecretBytes)
 	case r.byID[k.ID].ID != "":
@@ -76,8 +80,11 @@ func (r *KeyRing) add(k Key) error {
 	case !k.VerifyOnly && r.inUse.ID != "":
 		return fmt.Errorf("payload keys %q and %q are both in use; only one can be, mark the other with \"verify\"", r.inUse.ID, k.ID)
 	}
+	k.Secret = bytes.Clone(k.Secret)
 	r.byID[k.ID] = k
-	if !k.VerifyOnly {
+	if k.VerifyOnly {
+		r.order = append(r.order, k)
+	} else {
 		r.inUse = k
 	}
 	return nil
@@ -87,19 +94,24 @@ func (r *KeyRing) add(k Key) error {
 // "verify", and its secret in base64. Empty lines and lines that begin with #
 // are comments. Errors never contain a secret.
 func ParseKeyRing(text string) (*KeyRing, error) {
-	var keys []Key
+	r := &KeyRing{byID: map[string]Key{}}
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		k, err := parseKey(line)
+		if err == nil {
+			err = r.add(k)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("payload keys, line %d: %w", i+1, err)
 		}
-		keys = append(keys, k)
 	}
-	return NewKeyRing(keys)
+	if err := r.complete(); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func parseKey(line string) (Key, error) {
@@ -109,7 +121,7 @@ func parseKey(line string) (Key, error) {
 	}
 	secret, err := base64.StdEncoding.DecodeString(parts[2])
 	if err != nil {
-		return Key{}, fmt.Errorf("the secret of key %q is not base64", parts[0])
+		return Key{}, errors.New("the third word, the secret, is not base64")
 	}
 	return Key{ID: parts[0], Secret: secret, VerifyOnly: parts[1] == "verify"}, nil
 }
@@ -180,7 +192,7 @@ func (r *KeyRing) MessageID(id uuid.UUID, payloadHash string) (string, error) {
 // section 5.8), and keyed, so that it reveals nothing of its parts.
 func (r *KeyRing) DeriveID(key int, counter uint64, parts ...[]byte) uuid.UUID {
 	count := []byte(fmt.Sprint(counter))
-	sum := derive(r.order[key], "formledger derived id v1", append(parts, count)...)
+	sum := derive(r.order[key], "formledger derived id v1", slices.Concat(parts, [][]byte{count})...)
 	id := uuid.UUID(sum[:16])
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80

@@ -43,17 +43,20 @@ type Ledger interface {
 
 	// Claim asks for the right to send. It inserts the row, or takes a free row
 	// of the same payload hash, or answers with the row as it stands. A repeat
-	// with the same token after an error finds out whether the first had won.
+	// with the same token after an error finds out whether the first had won. A
+	// zero token is an error, here and in what ends a call.
 	Claim(ctx context.Context, c NewClaim) (Claimed, error)
 	// Settle records an acknowledgment. It reports whether the row is accepted
 	// under this claim. A stale one beside another claim changes nothing but
 	// Needs, which becomes disputed.
 	Settle(ctx context.Context, a Acknowledgment) (bool, error)
 	// Doubt records that a call ended without proof: the row becomes uncertain.
-	// It reports whether the row was changed.
+	// It reports whether the row was changed. On a disputed row, how the call
+	// ended goes on record and nothing else.
 	Doubt(ctx context.Context, e Ended) (bool, error)
 	// Release gives a claim back by proof that nothing was sent. It reports
-	// whether the row was changed.
+	// whether the row was changed. On a row that is disputed, or was accepted
+	// under this claim, it is a contradiction: Needs becomes or stays disputed.
 	Release(ctx context.Context, e Ended) (bool, error)
 	// Decide records a person's decision with its event, in one transaction, if
 	// the row still is as the operator saw it: else ErrStale, ErrClaimed or
@@ -63,7 +66,8 @@ type Ledger interface {
 	Conflict(ctx context.Context, id uuid.UUID, at time.Time) error
 
 	// Lapse turns claimed rows whose lease ended before the given time into
-	// uncertain ones, and reports how many.
+	// uncertain ones, and reports how many. A disputed row stays disputed, but
+	// once it is uncertain a person can decide it.
 	Lapse(ctx context.Context, before, at time.Time) (int, error)
 	// OpenClaims lists the claims under which a send may be under way.
 	OpenClaims(ctx context.Context) ([]OpenClaim, error)

@@ -25,7 +25,10 @@ func ParseToken(text string) (Token, error) {
 	if err != nil || len(raw) != len(Token{}) {
 		return Token{}, fmt.Errorf("%q is not a claim", text)
 	}
-	return Token(raw), nil
+	if t := Token(raw); t.String() == text { // the decoder skips line ends
+		return t, nil
+	}
+	return Token{}, fmt.Errorf("%q is not a claim", text)
 }
 
 // String is the text form that the ledger stores.

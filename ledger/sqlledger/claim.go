@@ -11,6 +11,9 @@ import (
 
 // Claim asks for the right to send; see ledger.Ledger.
 func (d *DB) Claim(ctx context.Context, c ledger.NewClaim) (ledger.Claimed, error) {
+	if c.Token.IsZero() {
+		return ledger.Claimed{}, errNoClaim
+	}
 	var claimed ledger.Claimed
 	err := d.writer.submit(ctx, &write{do: func(t *transaction) (err error) {
 		claimed, err = t.claim(c)
@@ -40,9 +43,14 @@ func (t *transaction) claim(c ledger.NewClaim) (ledger.Claimed, error) {
 	if err == ledger.ErrUnseen {
 		return ledger.Claimed{}, errNoRow
 	}
-	// by its token: an earlier try of the same claim that errored may have won
-	owned := err == nil && row.Claim == c.Token && row.Status == ledger.Processing
-	return ledger.Claimed{Owned: owned, Row: row}, err
+	return ledger.Claimed{Owned: err == nil && owns(c, row), Row: row}, err
+}
+
+// owns tells by the token: an earlier try of the same claim that errored may
+// have won. If the row has become disputed since, nothing more is sent for it.
+func owns(c ledger.NewClaim, row ledger.Submission) bool {
+	return row.Claim == c.Token && row.PayloadHash == c.PayloadHash &&
+		row.Status == ledger.Processing && row.Needs != ledger.NeedsDisputed
 }
 
 // freshRow is the row that claimNew has just inserted.
@@ -58,6 +66,9 @@ func freshRow(c ledger.NewClaim) ledger.Submission {
 
 // Settle records an acknowledgment; see ledger.Ledger.
 func (d *DB) Settle(ctx context.Context, a ledger.Acknowledgment) (bool, error) {
+	if a.Claim.IsZero() {
+		return false, errNoClaim
+	}
 	own := false
 	err := d.writer.submit(ctx, &write{do: func(t *transaction) error {
 		n, err := t.exec(settleOwn, text(a.Receipt), millis(a.At), a.ID.String(), a.PayloadHash, a.Claim.String())
@@ -102,7 +113,8 @@ func (t *transaction) settleOdd(a ledger.Acknowledgment) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if row.Status == ledger.Accepted && row.Claim == a.Claim {
+	// an operator's word on a row that nobody held leaves no claim to compare
+	if row.Status == ledger.Accepted && (row.Claim == a.Claim || row.Claim.IsZero()) {
 		return true, t.confirm(row, a)
 	}
 	return false, t.contradict(eventOf(a, ledger.EventDisputed))
@@ -114,13 +126,18 @@ func (t *transaction) confirm(row ledger.Submission, a ledger.Acknowledgment) er
 	if row.AcceptedBy == ledger.AcceptedByRelay {
 		return nil
 	}
-	return t.record(eventOf(a, ledger.EventConfirmed))
+	return t.recordOnce(eventOf(a, ledger.EventConfirmed))
 }
 
-// contradict puts a row before the operator, with the evidence on record.
+// contradict puts a row before the operator, with the evidence on record. On a
+// row that is disputed already, a repeat of the same evidence is no event.
 func (t *transaction) contradict(e ledger.Event) error {
-	if _, err := t.exec(dispute, millis(e.At), e.Submission.String()); err != nil {
+	n, err := t.exec(dispute, millis(e.At), e.Submission.String())
+	if err != nil {
 		return err
+	}
+	if n == 0 {
+		return t.recordOnce(e)
 	}
 	return t.record(e)
 }
@@ -132,7 +149,11 @@ func eventOf(a ledger.Acknowledgment, kind ledger.EventKind) ledger.Event {
 // Doubt records an ending without proof; see ledger.Ledger.
 func (d *DB) Doubt(ctx context.Context, e ledger.Ended) (bool, error) {
 	return d.end(ctx, e, ledger.EventDoubted, func(t *transaction) (int64, error) {
-		return t.exec(doubtRow, e.Cause, millis(e.At), e.ID.String(), e.Claim.String())
+		n, err := t.exec(doubtRow, e.Cause, millis(e.At), e.ID.String(), e.Claim.String())
+		if err != nil || n == 1 {
+			return n, err
+		}
+		return 0, t.contradictIf(e, disputed)
 	})
 }
 
@@ -143,18 +164,25 @@ func (d *DB) Release(ctx context.Context, e ledger.Ended) (bool, error) {
 		if err != nil || n == 1 {
 			return n, err
 		}
-		return 0, t.contradictAccepted(e)
+		// proof that nothing was sent, for a row that is declared accepted
+		return 0, t.contradictIf(e, func(row ledger.Submission) bool {
+			return disputed(row) || row.Status == ledger.Accepted
+		})
 	})
 }
 
-// contradictAccepted: proof that nothing was sent, for a row that an operator
-// had declared accepted under this very claim.
-func (t *transaction) contradictAccepted(e ledger.Ended) error {
+// disputed rows change by a person only; how their claim's call ended goes on
+// record, for that person.
+func disputed(row ledger.Submission) bool { return row.Needs == ledger.NeedsDisputed }
+
+// contradictIf puts the end of a call before the operator, if the row still
+// stands under the call's claim and is one of those.
+func (t *transaction) contradictIf(e ledger.Ended, those func(ledger.Submission) bool) error {
 	row, err := t.read(e.ID)
 	if err == ledger.ErrUnseen {
 		return nil
 	}
-	if err != nil || row.Status != ledger.Accepted || row.Claim != e.Claim {
+	if err != nil || row.Claim != e.Claim || !those(row) {
 		return err
 	}
 	return t.contradict(endedEvent(e, ledger.EventDisputed))
@@ -162,6 +190,9 @@ func (t *transaction) contradictAccepted(e ledger.Ended) error {
 
 // end carries out the one conditional update that ends a call, and its event.
 func (d *DB) end(ctx context.Context, e ledger.Ended, kind ledger.EventKind, update func(*transaction) (int64, error)) (bool, error) {
+	if e.Claim.IsZero() {
+		return false, errNoClaim
+	}
 	changed := false
 	err := d.writer.submit(ctx, &write{atomic: true, do: func(t *transaction) error {
 		n, err := update(t)
@@ -179,6 +210,20 @@ func (d *DB) end(ctx context.Context, e ledger.Ended, kind ledger.EventKind, upd
 
 func endedEvent(e ledger.Ended, kind ledger.EventKind) ledger.Event {
 	return ledger.Event{Submission: e.ID, At: e.At, Kind: kind, Actor: ledger.ActorSystem, Cause: e.Cause, Claim: e.Claim}
+}
+
+// recordOnce adds an event that the row's record does not hold yet, so that
+// repeats of an errored write leave one.
+func (t *transaction) recordOnce(e ledger.Event) error {
+	rows, err := t.query(findEvent, e.Submission.String(), string(e.Kind), token(e.Claim), text(e.Cause), text(e.Note))
+	if err != nil {
+		return err
+	}
+	known, err := collect(rows, scanEvent)
+	if err != nil || len(known) > 0 {
+		return err
+	}
+	return t.record(e)
 }
 
 // record adds an event to a row's record.

@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,9 @@ const causeNotReceived = "operator.not_received"
 
 // Decide records a person's decision; see ledger.Ledger.
 func (d *DB) Decide(ctx context.Context, n ledger.Decision) error {
+	if _, known := eventKinds[n.Kind]; !known {
+		return fmt.Errorf("%q is not a decision", n.Kind)
+	}
 	return d.writer.submit(ctx, &write{atomic: true, do: func(t *transaction) error {
 		changed, err := t.decide(n)
 		if err != nil {

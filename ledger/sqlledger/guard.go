@@ -1,7 +1,9 @@
 package sqlledger
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,14 +21,17 @@ var networkTypes = map[string]bool{
 	"fuse.davfs": true, "fuse.ceph-fuse": true, "fuse.gcsfuse": true, "fuse.cephfs": true,
 }
 
-// refuseNetwork fails if a folder lies on a network filesystem. Where the
-// system does not tell (it is not Linux), it takes the folder as it is.
-func refuseNetwork(dir string) error {
+// refuseNetwork fails if a file lies, or would lie, on a network filesystem.
+// Where the system does not tell (it is not Linux), it takes the file as it is.
+func refuseNetwork(file string) error {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := filepath.EvalSymlinks(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		real, err = filepath.EvalSymlinks(filepath.Dir(file))
+	}
 	if err == nil {
 		real, err = filepath.Abs(real)
 	}
@@ -34,28 +39,68 @@ func refuseNetwork(dir string) error {
 		return fmt.Errorf("looking at the ledger's folder: %w", err)
 	}
 	if kind := filesystemOf(real, string(mounts)); networkTypes[kind] {
-		return fmt.Errorf("the folder %s lies on a network filesystem (%s), where SQLite cannot keep the ledger safe: please name a folder on a local disk with --data", dir, kind)
+		return fmt.Errorf("%s lies on a network filesystem (%s), where SQLite cannot keep the ledger safe: please name a folder on a local disk with --data", file, kind)
 	}
 	return nil
 }
 
-// filesystemOf finds the type of the mount that a path lies on. A later line
-// hides an earlier one of the same mount point. The format of mountinfo is in
-// proc_pid_mountinfo(5).
+// mount is one line of mountinfo.
+type mount struct{ id, parent, point, kind string }
+
+// filesystemOf finds the type of the mount that a path lies on, as the kernel
+// does: from the root down, into the first mount that stands in the path's way,
+// then on below that one. So a mount that lies hidden under another is passed
+// by. The format of mountinfo is in proc_pid_mountinfo(5).
 func filesystemOf(path, mountinfo string) string {
-	best, kind := -1, ""
-	for _, line := range strings.Split(mountinfo, "\n") {
-		left, right, ok := strings.Cut(line, " - ")
-		fields := strings.Fields(left)
-		if !ok || len(fields) < 5 {
-			continue
+	mounts := mountsAround(path, mountinfo)
+	known := map[string]bool{}
+	for _, m := range mounts {
+		known[m.id] = true
+	}
+	var at *mount
+	for range mounts {
+		next := nextMount(mounts, func(m mount) bool {
+			if at == nil {
+				return m.parent == m.id || !known[m.parent]
+			}
+			return m.parent == at.id && m.id != at.id
+		})
+		if next == nil {
+			break
 		}
-		point := mountPoint.Replace(fields[4])
-		if within(path, point) && len(point) >= best {
-			best, kind = len(point), strings.Fields(right)[0]
+		at = next
+	}
+	if at == nil {
+		return ""
+	}
+	return at.kind
+}
+
+// nextMount is the one nearest to the root of those that are meant.
+func nextMount(mounts []mount, meant func(mount) bool) *mount {
+	var next *mount
+	for i, m := range mounts {
+		if meant(m) && (next == nil || len(m.point) <= len(next.point)) {
+			next = &mounts[i]
 		}
 	}
-	return kind
+	return next
+}
+
+// mountsAround reads the mounts whose mount point is the path or above it.
+func mountsAround(path, mountinfo string) []mount {
+	var mounts []mount
+	for _, line := range strings.Split(mountinfo, "\n") {
+		left, right, ok := strings.Cut(line, " - ")
+		fields, kind := strings.Fields(left), strings.Fields(right)
+		if !ok || len(fields) < 5 || len(kind) == 0 {
+			continue
+		}
+		if point := mountPoint.Replace(fields[4]); within(path, point) {
+			mounts = append(mounts, mount{fields[0], fields[1], point, kind[0]})
+		}
+	}
+	return mounts
 }
 
 var mountPoint = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
@@ -64,8 +109,9 @@ func within(path, point string) bool {
 	return point == "/" || path == point || strings.HasPrefix(path, point+"/")
 }
 
-// escapePath makes a path safe inside an SQLite URI, where ? and # end it.
+// escapePath makes a path safe inside an SQLite URI, where ? and # end it, and
+// two slashes begin a host.
 // Source: https://www.sqlite.org/uri.html
 func escapePath(path string) string {
-	return (&url.URL{Path: path}).EscapedPath()
+	return (&url.URL{Path: filepath.Clean(path)}).EscapedPath()
 }

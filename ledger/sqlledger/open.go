@@ -57,6 +57,9 @@ func Open(ctx context.Context, file string, o Options) (*DB, error) {
 	if err := prepareFile(file); err != nil {
 		return nil, err
 	}
+	if err := refuseForeign(ctx, file); err != nil {
+		return nil, fmt.Errorf("opening the ledger %s: %w", file, err)
+	}
 	w := newWriter(sql.OpenDB(newConnector(file, writerPragmas)), o)
 	if err := w.start(ctx); err != nil {
 		w.db.Close()
@@ -89,7 +92,7 @@ func prepareFile(file string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the ledger's folder: %w", err)
 	}
-	if err := refuseNetwork(dir); err != nil {
+	if err := refuseNetwork(file); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -99,6 +102,22 @@ func prepareFile(file string) error {
 	return f.Close()
 }
 
+// refuseForeign looks at a file before WAL mode, which is written into it, would
+// change a database that is not ours.
+func refuseForeign(ctx context.Context, file string) error {
+	db := sql.OpenDB(newConnector(file, []pragma{busyPragma, readOnlyPragma}))
+	defer db.Close()
+	version, err := readVersion(ctx, db)
+	if err == nil && version > schemaVersion {
+		err = newerSchema(version)
+	}
+	return err
+}
+
+func newerSchema(version int) error {
+	return fmt.Errorf("its schema is version %d, and this formledger knows versions up to %d: please run the newer formledger", version, schemaVersion)
+}
+
 // pragma is one setting and the value that must be read back.
 type pragma struct{ set, read, want string }
 
@@ -106,8 +125,9 @@ type pragma struct{ set, read, want string }
 // run through a pool reaches one connection only; so every new connection is
 // set here, and asked what it took.
 var (
-	busyPragma    = pragma{fmt.Sprintf("busy_timeout=%d", busyTimeout.Milliseconds()), "busy_timeout", fmt.Sprint(busyTimeout.Milliseconds())}
-	writerPragmas = []pragma{
+	busyPragma     = pragma{fmt.Sprintf("busy_timeout=%d", busyTimeout.Milliseconds()), "busy_timeout", fmt.Sprint(busyTimeout.Milliseconds())}
+	readOnlyPragma = pragma{"query_only=ON", "query_only", "1"}
+	writerPragmas  = []pragma{
 		busyPragma,
 		{"journal_mode=WAL", "journal_mode", "wal"},
 		// NORMAL, the driver's default in WAL, loses acknowledged commits when
@@ -119,7 +139,7 @@ var (
 	}
 	readerPragmas = []pragma{
 		busyPragma,
-		{"query_only=ON", "query_only", "1"},
+		readOnlyPragma,
 		{"journal_mode", "journal_mode", "wal"},
 		{"mmap_size=268435456", "mmap_size", "268435456"},
 	}
@@ -181,7 +201,7 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 	case err != nil:
 		return err
 	case version > schemaVersion:
-		return fmt.Errorf("its schema is version %d, and this formledger knows versions up to %d: please run the newer formledger", version, schemaVersion)
+		return newerSchema(version)
 	case version == schemaVersion:
 		return nil
 	}
@@ -191,11 +211,16 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 	return tx.Commit()
 }
 
+// queryer is a database or a transaction on it.
+type queryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // readVersion is 0 for an empty database. A file that holds other tables but
 // not ours belongs to somebody else.
-func readVersion(ctx context.Context, tx *sql.Tx) (int, error) {
+func readVersion(ctx context.Context, db queryer) (int, error) {
 	var tables, ours int
-	row := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(name = 'meta'), 0) FROM sqlite_schema WHERE type = 'table'`)
+	row := db.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(name = 'meta'), 0) FROM sqlite_schema WHERE type = 'table'`)
 	if err := row.Scan(&tables, &ours); err != nil {
 		return 0, err
 	}
@@ -206,7 +231,7 @@ func readVersion(ctx context.Context, tx *sql.Tx) (int, error) {
 		return 0, errors.New("the file holds another program's tables; please name a file of its own")
 	}
 	var text string
-	if err := tx.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema_version'`).Scan(&text); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema_version'`).Scan(&text); err != nil {
 		return 0, fmt.Errorf("reading the schema's version: %w", err)
 	}
 	return strconv.Atoi(text)

@@ -22,7 +22,8 @@ func (d *DB) Submission(ctx context.Context, id uuid.UUID) (ledger.Submission, e
 	if err := ctx.Err(); err != nil {
 		return ledger.Submission{}, err
 	}
-	return one(d.row.QueryContext(uncancelled, id.String()))
+	row, err := one(d.row.QueryContext(uncancelled, id.String()))
+	return row, d.writer.notice(err)
 }
 
 // read reads a row inside the writer's transaction, in a new statement.
@@ -67,9 +68,10 @@ func (d *DB) list(ctx context.Context, rest string, args ...any) ([]ledger.Submi
 	}
 	rows, err := d.reader.QueryContext(uncancelled, sqlite(`SELECT `+columns+` FROM submissions `+rest), args...)
 	if err != nil {
-		return nil, err
+		return nil, d.writer.notice(err)
 	}
-	return collect(rows, scanRow)
+	all, err := collect(rows, scanRow)
+	return all, d.writer.notice(err)
 }
 
 // Events reads the record of one row; see ledger.Ledger.
@@ -77,12 +79,13 @@ func (d *DB) Events(ctx context.Context, id uuid.UUID) ([]ledger.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	rows, err := d.reader.QueryContext(uncancelled, sqlite(`SELECT id, submission, at, kind, actor, cause, claim, note, times, last_at
+	rows, err := d.reader.QueryContext(uncancelled, sqlite(`SELECT `+eventColumns+`
  FROM events WHERE submission = $1 ORDER BY at, id`), id.String())
 	if err != nil {
-		return nil, err
+		return nil, d.writer.notice(err)
 	}
-	return collect(rows, scanEvent)
+	all, err := collect(rows, scanEvent)
+	return all, d.writer.notice(err)
 }
 
 // OpenClaims lists the claims under which a send may be under way.
@@ -107,7 +110,7 @@ func (d *DB) Ping(ctx context.Context) error {
 		return err
 	}
 	var epoch string
-	return d.reader.QueryRowContext(uncancelled, `SELECT value FROM meta WHERE name = 'epoch'`).Scan(&epoch)
+	return d.writer.notice(d.reader.QueryRowContext(uncancelled, `SELECT value FROM meta WHERE name = 'epoch'`).Scan(&epoch))
 }
 
 // Broken is closed when the database has failed in a way that only a restart

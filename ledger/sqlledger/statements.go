@@ -8,6 +8,8 @@ const columns = `id, reference, form, policy, payload_hash, status, created_at,
  claim, lease_until, relay_epoch, claims, claim_cap, attempts, attempt_cap, doubted,
  last_error, accepted_by, receipt, updated_at, closed_at, needs`
 
+const eventColumns = `id, submission, at, kind, actor, cause, claim, note, times, last_at`
+
 // grow sets updated_at to the parameter, or a millisecond past what it was.
 func grow(parameter string) string {
 	return `updated_at = CASE WHEN updated_at >= ` + parameter + ` THEN updated_at + 1 ELSE ` + parameter + ` END`
@@ -32,6 +34,7 @@ const (
 	decideClose
 	readRow
 	insertEvent
+	findEvent
 	countConflict
 	lapseBefore
 	lapseClaim
@@ -81,6 +84,9 @@ var statements = [statementCount]string{
 	insertEvent: `INSERT INTO events (id, submission, at, kind, actor, cause, claim, note, last_at)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $3)`,
 
+	findEvent: `SELECT ` + eventColumns + ` FROM events WHERE submission = $1 AND kind = $2
+ AND claim IS NOT DISTINCT FROM $3 AND cause IS NOT DISTINCT FROM $4 AND note IS NOT DISTINCT FROM $5 LIMIT 1`,
+
 	countConflict: `INSERT INTO events (id, submission, at, kind, actor, last_at)
  VALUES ($1, $2, $3, 'conflict', 'system', $3)
  ON CONFLICT (submission) WHERE kind = 'conflict'
@@ -89,11 +95,11 @@ var statements = [statementCount]string{
 
 	lapseBefore: `UPDATE submissions SET ` + lapse("$1") + `
  WHERE id IN (SELECT id FROM submissions WHERE status = 'processing' AND claim IS NOT NULL AND lease_until < $2
- AND ` + undisputed + ` ORDER BY lease_until LIMIT $3)
- AND status = 'processing' AND claim IS NOT NULL AND lease_until < $2 AND ` + undisputed + ` RETURNING id, claim`,
+ ORDER BY lease_until LIMIT $3)
+ AND status = 'processing' AND claim IS NOT NULL AND lease_until < $2 RETURNING id, claim`,
 
 	lapseClaim: `UPDATE submissions SET ` + lapse("$1") + `
- WHERE id = $2 AND claim = $3 AND status = 'processing' AND ` + undisputed + ` RETURNING id, claim`,
+ WHERE id = $2 AND claim = $3 AND status = 'processing' RETURNING id, claim`,
 
 	markUnsent: `UPDATE submissions SET needs = 'unsent', ` + grow("$1") + `
  WHERE id IN (SELECT id FROM submissions WHERE ` + leftAlone + ` LIMIT $3)
@@ -105,8 +111,11 @@ var statements = [statementCount]string{
 const seen = ` WHERE id = $3 AND status = $4 AND updated_at = $5 AND claim IS NOT DISTINCT FROM $6
  AND (claim IS NULL OR status <> 'processing')`
 
+// lapse leaves a disputed row disputed, but uncertain: a person can decide it
+// only once no send can be under way.
 func lapse(now string) string {
-	return `status = 'uncertain', doubted = 1, needs = 'uncertain', last_error = '` + causeLapsed + `', ` + grow(now)
+	return `status = 'uncertain', doubted = 1,
+ needs = CASE WHEN needs = 'disputed' THEN needs ELSE 'uncertain' END, last_error = '` + causeLapsed + `', ` + grow(now)
 }
 
 const causeLapsed = "lease_lapsed"

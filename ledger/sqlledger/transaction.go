@@ -96,7 +96,19 @@ func (t *transaction) query(s statement, args ...any) (*sql.Rows, error) {
 
 func (t *transaction) close() {
 	if t != nil {
+		t.finalize()
 		t.conn.Close()
+	}
+}
+
+// finalize closes the statements: the pool does not do so for those of a single
+// connection, and with one left open SQLite keeps the connection, its locks and
+// its transaction. Source: https://www.sqlite.org/c3ref/close.html
+func (t *transaction) finalize() {
+	for _, s := range append(t.prepared[:], t.beginStmt, t.commitStmt) {
+		if s != nil {
+			s.Close()
+		}
 	}
 }
 
@@ -106,8 +118,11 @@ func (t *transaction) discard() {
 	if t == nil {
 		return
 	}
+	t.finalize()
 	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	t.conn.Close()
 }
+
+var errNoClaim = errors.New("the write names no claim")
 
 var errNoRow = errors.New("nothing was inserted, and there is no such row: a constraint of the schema refused it")

@@ -88,6 +88,9 @@ func (w *writer) enqueue(ctx context.Context, op *write) error {
 	if w.closed {
 		return errClosed
 	}
+	if err := ctx.Err(); err != nil { // select would choose at random
+		return fmt.Errorf("nothing was handed to the ledger: %w", err)
+	}
 	select {
 	case w.queue <- op:
 		return nil
@@ -115,7 +118,7 @@ func (w *writer) run() {
 		batch = w.drain(append(batch[:0], op))
 		err := w.commit(batch)
 		if err != nil {
-			w.recover(err)
+			err = w.recover(err)
 		}
 		for _, op := range batch {
 			if err != nil {
@@ -181,16 +184,23 @@ func (w *writer) reconnect() error {
 // were not written can look clean, so nothing of this process is trusted any
 // more. Source: https://www.sqlite.org/atomiccommit.html and the fsync studies
 // (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
-func (w *writer) recover(cause error) {
+func (w *writer) recover(cause error) error {
 	w.log.Error("ledger transaction failed", "error", cause.Error())
 	w.tx.discard()
 	w.tx = nil
-	if isBroken(cause) {
-		w.brokenOnce.Do(func() {
-			w.cause = fmt.Errorf("%w: %w", ledger.ErrBroken, cause)
-			close(w.broken)
-		})
+	return w.notice(cause)
+}
+
+// notice looks at an error, of a reader too, and returns the one to pass on.
+func (w *writer) notice(err error) error {
+	if !isBroken(err) {
+		return err
 	}
+	w.brokenOnce.Do(func() {
+		w.cause = fmt.Errorf("%w: %w", ledger.ErrBroken, err)
+		close(w.broken)
+	})
+	return w.cause
 }
 
 func (w *writer) isBroken() bool {

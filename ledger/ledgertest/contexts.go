@@ -1,0 +1,77 @@
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"formledger/ledger"
+)
+
+func contextChecks() []check {
+	return []check{
+		{"AContextThatHasEndedIsAnError", endedContext},
+		{"AWriteWhoseCallerLeftIsFoundOutByARepeat", callersLeave},
+	}
+}
+
+func endedContext(f *fixture) {
+	c := f.doubted()
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	for name, call := range allCalls(f.ledger, ctx, c, f.row(c.ID)) {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			f.Errorf("%s: %v", name, err)
+		}
+	}
+	f.must(f.ledger.Ping(f.ctx))
+}
+
+// allCalls are all methods that take a context, each with arguments that fit a
+// doubted row.
+func allCalls(l ledger.Ledger, ctx context.Context, c ledger.NewClaim, row ledger.Submission) map[string]func() error {
+	at := At(time.Hour)
+	return map[string]func() error{
+		"Submission":  func() error { _, err := l.Submission(ctx, c.ID); return err },
+		"ByReference": func() error { _, err := l.ByReference(ctx, row.Reference); return err },
+		"List":        func() error { _, err := l.List(ctx, ledger.Filter{}); return err },
+		"Events":      func() error { _, err := l.Events(ctx, c.ID); return err },
+		"Claim":       func() error { _, err := l.Claim(ctx, NewClaim()); return err },
+		"Settle":      func() error { _, err := l.Settle(ctx, Ack(c, time.Hour)); return err },
+		"Doubt":       func() error { _, err := l.Doubt(ctx, End(c, "timeout/dot", time.Hour)); return err },
+		"Release":     func() error { _, err := l.Release(ctx, End(c, "refused/rcpt", time.Hour)); return err },
+		"Decide":      func() error { return l.Decide(ctx, decision(row, ledger.Received)) },
+		"Conflict":    func() error { return l.Conflict(ctx, c.ID, at) },
+		"Lapse":       func() error { _, err := l.Lapse(ctx, at, at); return err },
+		"OpenClaims":  func() error { _, err := l.OpenClaims(ctx); return err },
+		"LapseClaims": func() error {
+			_, err := l.LapseClaims(ctx, []ledger.OpenClaim{{ID: c.ID, Claim: c.Token}}, at)
+			return err
+		},
+		"MarkUnsent": func() error { _, err := l.MarkUnsent(ctx, at, at); return err },
+		"Ping":       func() error { return l.Ping(ctx) },
+	}
+}
+
+// Whatever became of writes whose callers left, a repeat under the same token
+// owns the row, and after its settle nobody else does.
+func callersLeave(f *fixture) {
+	const many = 200
+	var claims [many]ledger.NewClaim
+	parties(many, func(i int) {
+		claims[i] = NewClaim()
+		ctx, cancel := context.WithCancel(f.ctx)
+		go cancel()
+		_, _ = f.ledger.Claim(ctx, claims[i])
+	})
+	for _, c := range claims {
+		if row := f.own(c); row.Claims != 1 {
+			f.Errorf("%d claims", row.Claims)
+		}
+		ctx, cancel := context.WithCancel(f.ctx)
+		go cancel()
+		_, _ = f.ledger.Settle(ctx, Ack(c, time.Second))
+		f.settle(Ack(c, 2*time.Second), true)
+		f.story(c.ID)
+	}
+}
