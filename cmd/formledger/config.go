@@ -109,13 +109,26 @@ func parse(name, text string) (settings, error) {
 	for _, key := range meta.Undecoded() {
 		faults = append(faults, fmt.Errorf("%s, line %d: there is no setting %q; please check its spelling with formledger config example", name, lines.unknown(key), key.String()))
 	}
-	for i, d := range s.Forms {
+	if err := s.Timing.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("%s, line %d: %w", name, lines.first("timing"), err))
+	}
+	return s, errors.Join(append(faults, formFaults(name, lines, s.Forms)...)...)
+}
+
+func formFaults(name string, lines lines, forms []enquiry.Definition) []error {
+	var faults []error
+	named := map[string]bool{}
+	for i, d := range forms {
 		_, found := enquiry.Compile(d)
+		if named[d.Name] {
+			found = append(found, enquiry.Fault{Path: []any{"name"}, Message: "another form has this name; every form needs its own"})
+		}
+		named[d.Name] = true
 		for _, f := range found {
 			faults = append(faults, fmt.Errorf("%s, line %d: form %q: %s", name, lines.of("form", i, f.Path...), d.Name, f.Message))
 		}
 	}
-	return s, errors.Join(faults...)
+	return faults
 }
 
 // check compiles what the settings say.
@@ -123,9 +136,6 @@ func check(s settings) (config, error) {
 	c := config{settings: s}
 	if len(s.Forms) == 0 {
 		return c, errors.New("the configuration has no [[form]]; formledger config example shows one")
-	}
-	if err := s.Timing.Check(); err != nil {
-		return c, err
 	}
 	if s.PublicURL != "" {
 		u, err := url.Parse(s.PublicURL)
@@ -144,16 +154,11 @@ func check(s settings) (config, error) {
 }
 
 func (c *config) compileForms() error {
-	names := map[string]bool{}
 	for _, d := range c.Forms {
 		f, faults := enquiry.Compile(d)
 		if len(faults) > 0 {
 			return faults[0]
 		}
-		if names[d.Name] {
-			return fmt.Errorf("two forms have the name %q; every form needs its own", d.Name)
-		}
-		names[d.Name] = true
 		c.forms = append(c.forms, f)
 	}
 	return nil

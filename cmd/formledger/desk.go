@@ -136,7 +136,9 @@ func newResolve(s streams, p *places) *cobra.Command {
   --received      the message is there: it is accepted, for good
   --not-received  it is not there: the visitor may send it again, once
   --close         nothing more is done about it; it leaves the list as it is`,
-		Args: usage(cobra.ExactArgs(1)),
+		Args: usage(func(c *cobra.Command, args []string) error {
+			return errors.Join(cobra.ExactArgs(1)(c, args), c.ValidateFlagGroups()) // cobra's own check is no usage error
+		}),
 		RunE: func(c *cobra.Command, args []string) error {
 			kind := ledger.Close
 			if received {

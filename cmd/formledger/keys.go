@@ -34,10 +34,12 @@ func keysFrom(file string) (*ledger.KeyRing, error) {
 // makeKeys makes a key file at the first start. Beside a ledger that is there
 // already it refuses: new keys would make every old row unreadable.
 func makeKeys(file, ledgerFile string) error {
+	// looked at first: whoever starts beside us makes the keys before the ledger
+	hasLedger := exists(ledgerFile)
 	if exists(file) {
 		return nil
 	}
-	if exists(ledgerFile) {
+	if hasLedger {
 		return fmt.Errorf("the ledger %s is there, but its keys %s are not; please put the keys back, or no repeat of an old enquiry can be recognised", ledgerFile, file)
 	}
 	text, err := ledger.NewKeyFile("k1", rand.Reader)

@@ -109,9 +109,18 @@ func (l lines) of(table string, index int, path ...any) int {
 // unknown is the line of a key that the decoder could not place. It names no
 // element of an array, so the first key that fits is meant.
 func (l lines) unknown(key toml.Key) int {
+	return l.earliest(func(path string) bool { return withoutIndices(path) == strings.Join(key, ".") })
+}
+
+// first is the line on which a table begins, however it is written.
+func (l lines) first(table string) int {
+	return l.earliest(func(path string) bool { return path == table || strings.HasPrefix(path, table+".") })
+}
+
+func (l lines) earliest(meant func(path string) bool) int {
 	found := 0
 	for path, line := range l {
-		if withoutIndices(path) == strings.Join(key, ".") && (found == 0 || line < found) {
+		if meant(path) && (found == 0 || line < found) {
 			found = line
 		}
 	}

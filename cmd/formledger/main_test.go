@@ -1,0 +1,63 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// buildDir holds the program that the tests start as real processes.
+var buildDir string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "formledger-build-*"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(buildDir)
+	flag.Parse()
+	// The tests wait for leases to end; they hardly compute. So many run at once.
+	if p := flag.Lookup("test.parallel"); p.Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
+		_ = p.Value.Set("24")
+	}
+	return m.Run()
+}
+
+// program builds formledger with its fail points, once.
+var program = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(buildDir, "formledger")
+	out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", file, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	// somebody else may run it too: the test of a folder without permission
+	return file, os.Chmod(buildDir, 0o755)
+})
+
+// eventually waits until a condition holds, and fails with its last complaint.
+func eventually(t *testing.T, condition func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if err = condition(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("waited 30 s in vain: %v", err)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
