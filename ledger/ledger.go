@@ -114,7 +114,10 @@ type Acknowledgment struct {
 	PayloadHash string
 	Claim       Token
 	Receipt     string
-	At          time.Time
+	// Note is put on record beside the happy path: what the far end said when it
+	// took the message for some of its recipients only. Usually empty.
+	Note string
+	At   time.Time
 }
 
 // Ended is the end of a call without an acknowledgment.
@@ -122,6 +125,7 @@ type Ended struct {
 	ID    uuid.UUID
 	Claim Token
 	Cause string // cause code and stage, never content
+	Note  string // what the far end said, redacted; may be empty
 	// Attempted is false if the claim is given back without a call having been
 	// made under it; it then does not count as a failure.
 	Attempted bool

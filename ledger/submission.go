@@ -100,6 +100,7 @@ const (
 	EventLapsed           EventKind = "lapsed"            // the lease passed without a record
 	EventUnsent           EventKind = "unsent"            // the visitor did not come back
 	EventLateAcknowledged EventKind = "late_acknowledged" // an acknowledgment settled an uncertain or released row
+	EventPartlyRefused    EventKind = "partly_refused"    // accepted, but not for every recipient
 	EventConfirmed        EventKind = "confirmed"         // an acknowledgment came after an operator's word
 	EventDisputed         EventKind = "disputed"          // evidence contradicts the record
 	EventReceived         EventKind = "received"          // an operator decided: it arrived

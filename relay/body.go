@@ -68,11 +68,11 @@ func (l Line) text() (text string, short bool) {
 	case strings.Join(l.Values, "") == "":
 		return "", true
 	case len(l.Values) > 1 && !listable(l.Values):
-		return l.label() + ":\n- " + strings.Join(l.Values, "\n- "), false
+		return l.label() + "\n- " + strings.Join(l.Values, "\n- "), false
 	case strings.ContainsAny(value, "\r\n") || utf8.RuneCountInString(value) > shortValue:
-		return l.label() + ":\n" + value, false
+		return l.label() + "\n" + value, false
 	default:
-		return l.label() + ": " + value, true
+		return l.label() + " " + value, true
 	}
 }
 
@@ -86,8 +86,9 @@ func listable(values []string) bool {
 	return true
 }
 
-// label is the label on one line. That of an undeclared field is the name that
-// the client sent, which may hold anything.
+// label is the label on one line, with a colon unless it ends in a mark of its
+// own. That of an undeclared field is the name that the client sent, which may
+// hold anything.
 func (l Line) label() string {
 	oneLine := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' { // line and paragraph separator
@@ -96,7 +97,10 @@ func (l Line) label() string {
 		return r
 	}, l.Label)
 	if oneLine = strings.TrimSpace(oneLine); oneLine == "" {
-		return "(no name)"
+		oneLine = "(no name)"
 	}
-	return oneLine
+	if strings.HasSuffix(oneLine, ":") || strings.HasSuffix(oneLine, "?") {
+		return oneLine
+	}
+	return oneLine + ":"
 }

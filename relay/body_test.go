@@ -16,6 +16,7 @@ func TestTheTextReadsWellOnAPhone(t *testing.T) {
 		field("Message", "Hello,\n\nplease call."),
 		field("City", "Köln"),
 		field("Days", "Monday, early", "Friday"),
+		field("What is it about?", "Repair"),
 		relay.Line{Label: "utm\nsource", Values: []string{"poster"}, Further: true},
 		relay.Line{Label: " ", Values: []string{strings.Repeat("long ", 20)}, Further: true},
 	)
@@ -33,6 +34,8 @@ City: Köln
 Days:
 - Monday, early
 - Friday
+
+What is it about? Repair
 
 Further fields
 --------------

@@ -52,6 +52,10 @@ type Verdict struct {
 	Receipt   string // what the far end said on Accepted, for the operator
 	Permanent bool   // NotSent for good: the same message would be refused again
 	Cause     Cause  // why it is not Accepted
+
+	// Conversation is what was said, for the operator; redacted. Senders that
+	// hold no conversation leave it empty.
+	Conversation string
 }
 
 // AcceptedWith is the verdict of a far end that vouches for the message.

@@ -24,6 +24,12 @@ type Form struct {
 // with the form: read them only.
 func (f *Form) Def() Definition { return f.def }
 
+// Required reports whether a declared field has to be filled in.
+func (f *Form) Required(name string) bool {
+	fld := f.byName[name]
+	return fld != nil && fld.required
+}
+
 // ReplyToField names the first field of kind email, whose value answers go to,
 // or is empty if the form has none.
 func (f *Form) ReplyToField() string {

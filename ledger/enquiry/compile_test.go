@@ -33,6 +33,9 @@ func TestCompileDefaults(t *testing.T) {
 	if got := form.ReplyToField(); got != "email" {
 		t.Errorf("reply-to field %q", got)
 	}
+	if !form.Required("email") || form.Required("name") || form.Required("nothing") {
+		t.Error("email alone has to be filled in")
+	}
 }
 
 type def = enquiry.Definition

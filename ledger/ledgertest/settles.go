@@ -17,6 +17,7 @@ func settleChecks() []check {
 		{"Promise4_AnAcknowledgmentOfAnUnseenIDSettlesNothing", settleUnseen},
 		{"Promise4_AcceptedIsFinal", acceptedIsFinal},
 		{"Promise4_AnOperatorsWordIsConfirmed", settleAfterReceived},
+		{"Promise7_WhatTheFarEndSaidIsOnRecord", notesAreKept},
 	}
 }
 
@@ -29,6 +30,28 @@ func settleNormal(f *fixture) {
 		s.Status, s.AcceptedBy, s.Receipt = ledger.Accepted, ledger.AcceptedByRelay, ack.Receipt
 	})
 	f.story(c.ID)
+}
+
+// notesAreKept: what a far end said of a partial refusal, a doubt or a release
+// is in the record; and a repeat adds nothing.
+func notesAreKept(f *fixture) {
+	c := f.fresh()
+	ack := Ack(c, time.Second)
+	ack.Note = "refused: b***@example.org"
+	f.settle(ack, true)
+	f.settle(ack, true)
+	f.lastEvent(c, ledger.EventPartlyRefused, ack.Receipt+"\n"+ack.Note)
+	f.story(c.ID, ledger.EventPartlyRefused)
+	for kind, end := range map[ledger.EventKind]func(*fixture, ledger.Ended){
+		ledger.EventDoubted:  func(f *fixture, e ledger.Ended) { f.doubt(e, true) },
+		ledger.EventReleased: func(f *fixture, e ledger.Ended) { f.release(e, true) },
+	} {
+		c := f.fresh()
+		ended := End(c, "smtp_451@rcpt", time.Second)
+		ended.Note = "S: 451 later"
+		end(f, ended)
+		f.lastEvent(c, kind, ended.Note)
+	}
 }
 
 func settleRepeated(f *fixture) {

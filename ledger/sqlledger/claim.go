@@ -70,9 +70,8 @@ func (d *DB) Settle(ctx context.Context, a ledger.Acknowledgment) (bool, error) 
 		return false, errNoClaim
 	}
 	own := false
-	err := d.writer.submit(ctx, &write{do: func(t *transaction) error {
-		n, err := t.exec(settleOwn, text(a.Receipt), millis(a.At), a.ID.String(), a.PayloadHash, a.Claim.String())
-		own = n == 1
+	err := d.writer.submit(ctx, &write{atomic: a.Note != "", do: func(t *transaction) (err error) {
+		own, err = t.settleOwn(a)
 		return err
 	}})
 	if err != nil {
@@ -82,6 +81,14 @@ func (d *DB) Settle(ctx context.Context, a ledger.Acknowledgment) (bool, error) 
 		return true, nil
 	}
 	return d.settleOdd(ctx, a)
+}
+
+func (t *transaction) settleOwn(a ledger.Acknowledgment) (bool, error) {
+	n, err := t.exec(settleOwn, text(a.Receipt), millis(a.At), a.ID.String(), a.PayloadHash, a.Claim.String())
+	if err != nil || n == 0 || a.Note == "" {
+		return n == 1, err
+	}
+	return true, t.record(eventOf(a, ledger.EventPartlyRefused))
 }
 
 // settleOdd is what is left once a settle did not find its row processing under
@@ -143,7 +150,11 @@ func (t *transaction) contradict(e ledger.Event) error {
 }
 
 func eventOf(a ledger.Acknowledgment, kind ledger.EventKind) ledger.Event {
-	return ledger.Event{Submission: a.ID, At: a.At, Kind: kind, Actor: ledger.ActorSystem, Claim: a.Claim, Note: a.Receipt}
+	note := a.Receipt
+	if a.Note != "" {
+		note += "\n" + a.Note
+	}
+	return ledger.Event{Submission: a.ID, At: a.At, Kind: kind, Actor: ledger.ActorSystem, Claim: a.Claim, Note: note}
 }
 
 // Doubt records an ending without proof; see ledger.Ledger.
@@ -209,7 +220,7 @@ func (d *DB) end(ctx context.Context, e ledger.Ended, kind ledger.EventKind, upd
 }
 
 func endedEvent(e ledger.Ended, kind ledger.EventKind) ledger.Event {
-	return ledger.Event{Submission: e.ID, At: e.At, Kind: kind, Actor: ledger.ActorSystem, Cause: e.Cause, Claim: e.Claim}
+	return ledger.Event{Submission: e.ID, At: e.At, Kind: kind, Actor: ledger.ActorSystem, Cause: e.Cause, Claim: e.Claim, Note: e.Note}
 }
 
 // recordOnce adds an event that the row's record does not hold yet, so that

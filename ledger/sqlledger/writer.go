@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 
 	"formledger/ledger"
@@ -131,9 +132,11 @@ func (w *writer) run() {
 }
 
 // drain takes what is waiting already, and does not wait for more: while one
-// transaction is being synced the next batch gathers by itself.
+// transaction is being synced the next batch gathers by itself. Only callers
+// who could go on at once, and have just not got a processor, go first: their
+// writes then share this commit.
 func (w *writer) drain(batch []*write) []*write {
-	for len(batch) < w.maxBatch {
+	for yielded := false; len(batch) < w.maxBatch; {
 		select {
 		case op, ok := <-w.queue:
 			if !ok {
@@ -141,7 +144,11 @@ func (w *writer) drain(batch []*write) []*write {
 			}
 			batch = append(batch, op)
 		default:
-			return batch
+			if yielded {
+				return batch
+			}
+			runtime.Gosched()
+			yielded = true
 		}
 	}
 	return batch
