@@ -93,6 +93,9 @@ func (s *Server) hosted(c echo.Context) error {
 	if form == nil {
 		return s.answer(c, nil, answer{code: unknownForm})
 	}
+	if c.QueryParams().Has(pageMark) { // the address of a page that gave words back, opened anew
+		return c.Redirect(http.StatusSeeOther, "/f/"+form.Def().Name)
+	}
 	if id, err := parseID(c.QueryParam(idField)); err == nil {
 		return s.hostedAgain(c, form, id)
 	}
@@ -149,7 +152,9 @@ func formView(f *enquiry.Form, raw enquiry.Raw, id uuid.UUID, problems []enquiry
 // address: a browser drops a page from its cache when something is posted to the
 // same address (RFC 9111, section 4.4), and its back button would then show the
 // visitor's words under a new ID.
-func hostedAction(form string) string { return "/f/" + form + "?page" }
+func hostedAction(form string) string { return "/f/" + form + "?" + pageMark }
+
+const pageMark = "page"
 
 func fieldView(f *enquiry.Form, d enquiry.Field, typed []string, problems []enquiry.Problem) web.Field {
 	view := web.Field{

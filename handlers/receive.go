@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/mail"
 	"strings"
 
 	"github.com/google/uuid"
@@ -42,7 +41,7 @@ func (s *Server) receive(c echo.Context) (*submission, *answer) {
 	sub.raw = raw
 	sub.id, err = submissionID(raw, c.Request().Header)
 	if err != nil {
-		return sub, &answer{code: malformed, detail: err.Error()}
+		return sub, undecodable(err)
 	}
 	return sub, nil
 }
@@ -96,7 +95,7 @@ func submissionID(raw enquiry.Raw, h http.Header) (uuid.UUID, error) {
 			return uuid.Nil, err
 		}
 		if id != uuid.Nil && id != next {
-			return uuid.Nil, fmt.Errorf("The request carries two different IDs, in %s and %s. Please send one.", idField, idHeader)
+			return uuid.Nil, malformedID("The request carries two different IDs, in " + idField + " and " + idHeader + ". Please send one.")
 		}
 		id = next
 	}
@@ -108,23 +107,19 @@ func submissionID(raw enquiry.Raw, h http.Header) (uuid.UUID, error) {
 func parseID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 || id == uuid.Nil || id == uuid.Max {
-		return uuid.Nil, fmt.Errorf("The submission ID is not a UUID like 0198c5a2-7b1e-7c3d-9a4f-5e6d7c8b9a01. Please send one that was made for this enquiry.")
+		return uuid.Nil, malformedID("The submission ID is not a UUID like 0198c5a2-7b1e-7c3d-9a4f-5e6d7c8b9a01. Please send one that was made for this enquiry.")
 	}
 	return id, nil
+}
+
+func malformedID(message string) error {
+	return &decode.Error{Kind: decode.ErrMalformed, Message: message}
 }
 
 // wantsPage reports whether the answer is to be HTML: only if the client names
 // it, as browsers do when a form is posted without a script.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Accept"), ",")), "text/html")
-}
-
-func domainOf(from string) string {
-	a, err := mail.ParseAddress(from)
-	if err != nil {
-		return "formledger.invalid"
-	}
-	return a.Address[strings.LastIndexByte(a.Address, '@')+1:]
 }
 
 func first(values []string) string {

@@ -101,7 +101,7 @@ func (s *Server) send(ctx context.Context, sub *submission, payloadHash string) 
 	if !claim.Owned {
 		return s.repeat(ctx, sub, claim.Row)
 	}
-	ending, ended := s.flights.wait(ctx, s.carry(claim, s.message(sub, claim.Row, messageID)))
+	ending, ended := s.flights.wait(ctx, s.carry(claim, relay.Compose(sub.form, sub.enquiry, claim.Row, messageID)))
 	if !ended || !ending.Recorded {
 		return answer{code: code(Processing)}
 	}
@@ -155,22 +155,4 @@ func (s *Server) unclaimed(err error) answer {
 func (s *Server) unreachable(err error) answer {
 	s.log.Error("ledger look-up failed", "error", err.Error())
 	return answer{code: unavailable}
-}
-
-// message is the mail's content. Whatever a mailbox recognises a duplicate by
-// comes from the row, so that it is the same on every attempt.
-func (s *Server) message(sub *submission, row ledger.Submission, messageID string) relay.Message {
-	def := sub.form.Def()
-	m := relay.Message{
-		SubmissionID: row.ID, PayloadHash: row.PayloadHash, Reference: row.Reference,
-		From: def.From, To: def.To, Subject: def.Subject, Date: row.CreatedAt,
-		MessageID: messageID + "@" + domainOf(def.From),
-	}
-	if field := sub.form.ReplyToField(); field != "" {
-		m.ReplyTo = first(sub.enquiry.Get(field))
-	}
-	for _, l := range sub.form.Lines(sub.enquiry) {
-		m.Lines = append(m.Lines, relay.Line(l))
-	}
-	return m
 }
