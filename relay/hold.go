@@ -78,7 +78,7 @@ func (h *Hold) claimRepeatedly(ctx context.Context, want ledger.NewClaim) (ledge
 
 // Ending is what a send came to.
 type Ending struct {
-	Row       ledger.Submission // as the ledger has it
+	Row       ledger.Submission // as the ledger has it, but for times and counters
 	Recorded  bool              // false: the ledger does not know how the call ended
 	Permanent bool              // refused for good; goes with a released row
 }
@@ -141,13 +141,12 @@ func (h *Hold) record(c Claim, v Verdict) Ending {
 // changes nothing, the row is read again: what is recorded is the answer.
 func (h *Hold) recordOnce(ctx context.Context, row ledger.Submission, v Verdict) (ledger.Submission, error) {
 	at := h.now()
-	ended := ledger.Ended{ID: row.ID, Claim: row.Claim, Cause: v.Cause.String(), Attempted: true, At: at}
+	ended := ledger.Ended{ID: row.ID, Claim: row.Claim, Cause: v.Cause.String(), Note: v.Conversation, Attempted: true, At: at}
 	var changed bool
 	var err error
 	switch v.Finding {
 	case Accepted:
-		changed, err = h.ledger.Settle(ctx, ledger.Acknowledgment{
-			ID: row.ID, PayloadHash: row.PayloadHash, Claim: row.Claim, Receipt: v.Receipt, At: at})
+		changed, err = h.ledger.Settle(ctx, acknowledgment(row, v, at))
 		row.Status, row.AcceptedBy, row.Receipt = ledger.Accepted, ledger.AcceptedByRelay, v.Receipt
 	case NotSent:
 		changed, err = h.ledger.Release(ctx, ended)
@@ -162,13 +161,23 @@ func (h *Hold) recordOnce(ctx context.Context, row ledger.Submission, v Verdict)
 	return h.ledger.Submission(ctx, row.ID)
 }
 
+// acknowledgment goes without the conversation, unless that holds what the
+// operator has to know: the happy path writes no event.
+func acknowledgment(row ledger.Submission, v Verdict, at time.Time) ledger.Acknowledgment {
+	a := ledger.Acknowledgment{ID: row.ID, PayloadHash: row.PayloadHash, Claim: row.Claim, Receipt: v.Receipt, At: at}
+	if v.Partly {
+		a.Note = v.Conversation
+	}
+	return a
+}
+
 // report logs what is not the happy path. The log holds no word of the enquiry.
 func (h *Hold) report(c Claim, v Verdict, e Ending) {
-	if v.Finding == Accepted && e.Recorded {
+	if v.Finding == Accepted && e.Recorded && !v.Partly {
 		return
 	}
 	h.log.Warn("relay call", "reference", c.Row.Reference, "form", c.Row.Form, "verdict", v.Finding.String(),
-		"cause", v.Cause.String(), "recorded", e.Recorded, "status", string(e.Row.Status))
+		"cause", v.Cause.String(), "partly_refused", v.Partly, "recorded", e.Recorded, "status", string(e.Row.Status))
 }
 
 const (

@@ -1,11 +1,14 @@
 package relay
 
 import (
+	"net/mail"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"formledger/ledger"
+	"formledger/ledger/enquiry"
 )
 
 // Message is one enquiry on its way to a mailbox. Everything in it is the same
@@ -23,6 +26,35 @@ type Message struct {
 	Date         time.Time
 	MessageID    string // without angle brackets
 	Lines        []Line
+}
+
+// Compose makes the message of an enquiry whose row was claimed. messageID is
+// the left side of its Message-ID, from ledger.KeyRing.MessageID. Whatever a
+// mailbox recognises a duplicate by comes from the row.
+func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageID string) Message {
+	def := f.Def()
+	m := Message{
+		SubmissionID: row.ID, PayloadHash: row.PayloadHash, Reference: row.Reference,
+		From: def.From, To: def.To, Subject: def.Subject, Date: row.CreatedAt,
+		MessageID: messageID + "@" + domainOf(def.From),
+	}
+	if address := e.Get(f.ReplyToField()); len(address) > 0 {
+		m.ReplyTo = address[0]
+	}
+	for _, l := range f.Lines(e) {
+		m.Lines = append(m.Lines, Line(l))
+	}
+	return m
+}
+
+// domainOf is the domain of an address that the form's definition was checked
+// for.
+func domainOf(from string) string {
+	a, err := mail.ParseAddress(from)
+	if err != nil {
+		return "formledger.invalid"
+	}
+	return a.Address[strings.LastIndexByte(a.Address, '@')+1:]
 }
 
 // Line is one field of the enquiry as the reader of the mail sees it.

@@ -28,6 +28,18 @@ func DefaultTiming() Timing {
 	}
 }
 
+// For stretches the default to a relay whose call may take longer: the lease
+// has to outlast it.
+func (t Timing) For(call time.Duration) Timing {
+	if t.Call < call {
+		t.Call = call
+	}
+	if work := t.Answer + t.Call + t.Settle; t.Lease <= work {
+		t.Lease = (work + time.Minute).Truncate(time.Second)
+	}
+	return t
+}
+
 const longestAnswer = 10 * time.Second
 
 // Check finds deadlines that contradict each other.

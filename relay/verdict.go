@@ -52,6 +52,7 @@ type Verdict struct {
 	Receipt   string // what the far end said on Accepted, for the operator
 	Permanent bool   // NotSent for good: the same message would be refused again
 	Cause     Cause  // why it is not Accepted
+	Partly    bool   // Accepted, but refused for some of the recipients
 
 	// Conversation is what was said, for the operator; redacted. Senders that
 	// hold no conversation leave it empty.

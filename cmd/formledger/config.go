@@ -24,6 +24,7 @@ type settings struct {
 	TrustedProxies []string             `toml:"trusted_proxies"`
 	PayloadKeys    string               `toml:"payload_keys"` // a file
 	Maildir        string               `toml:"maildir"`
+	SMTP           *smtpSettings        `toml:"smtp"`
 	Timing         relay.Timing         `toml:"timing"`
 	Forms          []enquiry.Definition `toml:"form"`
 
@@ -65,6 +66,9 @@ func load(p places, listen string, environ []string) (config, error) {
 	s.Maildir = firstOf(s.Maildir, filepath.Join(s.Data, "mail"))
 	s.PayloadKeys = firstOf(env.PayloadKeysFile, s.PayloadKeys, filepath.Join(s.Data, "keys", "payload-hash"))
 	s.keyText = env.PayloadKeys
+	if err := s.readSecrets(env); err != nil {
+		return config{}, err
+	}
 	return check(s)
 }
 
@@ -81,6 +85,9 @@ func readSettings(file string) (settings, error) {
 	}
 	s, err := parse(file, string(text))
 	beside(filepath.Dir(file), &s.Data, &s.Maildir, &s.PayloadKeys)
+	if s.SMTP != nil {
+		beside(filepath.Dir(file), &s.SMTP.PasswordFile, &s.SMTP.CAFile)
+	}
 	return s, err
 }
 
@@ -95,7 +102,7 @@ func beside(dir string, paths ...*string) {
 
 // parse decodes and checks a file. Every fault names its line.
 func parse(name, text string) (settings, error) {
-	s := settings{Timing: relay.DefaultTiming()}
+	s := settings{}
 	meta, err := toml.Decode(text, &s)
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
@@ -104,6 +111,7 @@ func parse(name, text string) (settings, error) {
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", name, err)
 	}
+	s.Timing = s.timing()
 	lines := linesOf(text)
 	var faults []error
 	for _, key := range meta.Undecoded() {
@@ -111,6 +119,9 @@ func parse(name, text string) (settings, error) {
 	}
 	if err := s.Timing.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("%s, line %d: %w", name, lines.first("timing"), err))
+	}
+	if err := s.SMTP.check(); err != nil {
+		faults = append(faults, fmt.Errorf("%s, line %d: %w", name, lines.first("smtp"), err))
 	}
 	return s, errors.Join(append(faults, formFaults(name, lines, s.Forms)...)...)
 }
@@ -180,8 +191,18 @@ func parseNetwork(text string) (*net.IPNet, error) {
 	return network, nil
 }
 
-// openKeys reads the keys of the payload hash, and makes them at the first
-// start, apart from the database.
+// firstKeys opens the keys, and makes them at the first start, apart from the
+// database.
+func (c config) firstKeys() (*ledger.KeyRing, error) {
+	if c.keyText == "" {
+		if err := makeKeys(c.PayloadKeys, c.ledgerFile()); err != nil {
+			return nil, err
+		}
+	}
+	return c.openKeys()
+}
+
+// openKeys reads the keys of the payload hash.
 func (c config) openKeys() (*ledger.KeyRing, error) {
 	if c.keyText != "" {
 		return ledger.ParseKeyRing(c.keyText)

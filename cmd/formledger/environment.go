@@ -10,6 +10,7 @@ type environment struct {
 	Config, Data, Listen, PublicURL string
 	TrustedProxies                  []string
 	PayloadKeys, PayloadKeysFile    string
+	SMTPPassword, SMTPPasswordFile  string
 }
 
 const envPrefix = "FORMLEDGER_"
@@ -27,8 +28,13 @@ func readEnvironment(environ []string) (environment, error) {
 			return e, err
 		}
 	}
-	if e.PayloadKeys != "" && e.PayloadKeysFile != "" {
-		return e, fmt.Errorf("both %[1]sPAYLOAD_KEYS and %[1]sPAYLOAD_KEYS_FILE are set; please set one", envPrefix)
+	for name, both := range map[string]bool{
+		"PAYLOAD_KEYS":  e.PayloadKeys != "" && e.PayloadKeysFile != "",
+		"SMTP_PASSWORD": e.SMTPPassword != "" && e.SMTPPasswordFile != "",
+	} {
+		if both {
+			return e, fmt.Errorf("both %[1]s%[2]s and %[1]s%[2]s_FILE are set; please set one", envPrefix, name)
+		}
 	}
 	return e, nil
 }
@@ -49,6 +55,10 @@ func (e *environment) set(name, value string) error {
 		e.PayloadKeys = value
 	case "PAYLOAD_KEYS_FILE":
 		e.PayloadKeysFile = value
+	case "SMTP_PASSWORD":
+		e.SMTPPassword = value
+	case "SMTP_PASSWORD_FILE":
+		e.SMTPPasswordFile = value
 	case "FAILPOINT": // of builds for tests; see ledger/failpoint
 	default:
 		return fmt.Errorf("the environment variable %s is not known; formledger serve --help lists those that are", name)

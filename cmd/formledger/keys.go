@@ -11,20 +11,28 @@ import (
 	"formledger/ledger"
 )
 
-// keysFrom reads a key file that only its owner may read.
-func keysFrom(file string) (*ledger.KeyRing, error) {
+// readPrivate reads a secret's file, which only its owner may read.
+func readPrivate(file, what string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("the payload keys: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("the payload keys in %s can be read by others (mode %04o); please run: chmod 600 %s", file, info.Mode().Perm(), file)
+		return "", fmt.Errorf("%s in %s can be read by others (mode %04o); please run: chmod 600 %[2]s", what, file, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("the payload keys: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
-	ring, err := ledger.ParseKeyRing(string(text))
+	return string(text), nil
+}
+
+func keysFrom(file string) (*ledger.KeyRing, error) {
+	text, err := readPrivate(file, "the payload keys")
+	if err != nil {
+		return nil, err
+	}
+	ring, err := ledger.ParseKeyRing(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

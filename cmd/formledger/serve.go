@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"formledger/ledger"
 	"formledger/ledger/sqlledger"
 	"formledger/relay"
-	"formledger/relay/maildir"
 )
 
 const serveHelp = `Run the form server.
@@ -36,6 +34,8 @@ Flags go before environment variables, and those before the configuration:
   FORMLEDGER_TRUSTED_PROXIES    as trusted_proxies, separated by commas
   FORMLEDGER_PAYLOAD_KEYS       the payload keys themselves, or
   FORMLEDGER_PAYLOAD_KEYS_FILE  the file that holds them
+  FORMLEDGER_SMTP_PASSWORD      the password of the mail server, or
+  FORMLEDGER_SMTP_PASSWORD_FILE the file that holds it
 
 An interrupt (Ctrl+C) or SIGTERM lets running sends finish; a second one ends
 at once, which loses nothing: what was open is then called uncertain.`
@@ -88,16 +88,11 @@ type house struct {
 }
 
 func open(ctx context.Context, cfg config, log *slog.Logger) (*house, error) {
-	if cfg.keyText == "" {
-		if err := makeKeys(cfg.PayloadKeys, cfg.ledgerFile()); err != nil {
-			return nil, err
-		}
-	}
-	keys, err := cfg.openKeys()
+	keys, err := cfg.firstKeys()
 	if err != nil {
 		return nil, err
 	}
-	sender, err := maildir.New(cfg.Maildir)
+	sender, err := cfg.sender()
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +170,7 @@ func welcome(s streams, cfg config, at net.Addr) {
 	for _, f := range cfg.forms {
 		fmt.Fprintf(s.out, "  form      %s/f/%s\n", base, f.Def().Name)
 	}
-	mail, err := filepath.Abs(cfg.Maildir)
-	if err != nil {
-		mail = cfg.Maildir
-	}
-	fmt.Fprintf(s.out, "  mail      %s (new messages are in its folder new)\n", mail)
+	fmt.Fprintf(s.out, "  mail      %s\n", cfg.mailGoes())
 	if cfg.demo {
 		fmt.Fprintln(s.out, "  settings  none given, so this is a demo; formledger config example prints a file to start from")
 	}

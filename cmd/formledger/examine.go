@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"formledger/ledger/enquiry"
+	"formledger/ledger/sqlledger"
+	"formledger/relay"
+	"formledger/relay/smtp"
+)
+
+func examineKeys(cfg config) finding {
+	if cfg.keyText == "" && !exists(cfg.PayloadKeys) && !exists(cfg.ledgerFile()) {
+		return ok("keys", "not made yet: the first start makes them")
+	}
+	ring, err := cfg.openKeys()
+	if err != nil {
+		return fail("keys", err.Error(), "put the key file back from its copy, readable by formledger alone")
+	}
+	where := cfg.PayloadKeys
+	if cfg.keyText != "" {
+		where = "the environment"
+	}
+	return ok("keys", fmt.Sprintf("%d in %s; keep a copy apart from the ledger", ring.Len(), where))
+}
+
+// examineLedger opens the ledger, which reads its pragmas back.
+func examineLedger(ctx context.Context, cfg config) finding {
+	file := cfg.ledgerFile()
+	if !exists(file) {
+		return ok("ledger", "not made yet: the first start makes it")
+	}
+	db, err := sqlledger.Open(ctx, file, sqlledger.Options{})
+	if err != nil {
+		return fail("ledger", err.Error(), "see that the folder is on a local disk and belongs to the user who runs formledger")
+	}
+	err = errors.Join(db.Ping(ctx), db.Close())
+	if err != nil {
+		return fail("ledger", err.Error(), "stop the server, keep a copy of the folder, and start again: the restart recovers")
+	}
+	return ok("ledger", file+", durable settings in force")
+}
+
+// Below these a disk fills up before somebody notices.
+const (
+	littleSpace = 1 << 30   // bytes
+	noSpace     = 100 << 20 // bytes
+)
+
+func examineDisk(cfg config) finding {
+	dir := cfg.Data
+	for !exists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	free, err := freeSpace(dir)
+	detail := fmt.Sprintf("%d MiB free in %s", free>>20, dir)
+	remedy := "make room: when the disk is full, enquiries are refused as not sent"
+	switch {
+	case err != nil:
+		return warn("disk", err.Error(), "see how much space is free")
+	case free < noSpace:
+		return fail("disk", detail, remedy)
+	case free < littleSpace:
+		return warn("disk", detail, remedy)
+	}
+	return ok("disk", detail)
+}
+
+// examineClock asks the system whether the clock is kept in step. Leases rest on
+// it, and so does the date of every mail.
+func examineClock(now time.Time) finding {
+	const remedy = "let the system keep the time, for example with: apt-get install systemd-timesyncd"
+	synced, err := clockSynced()
+	switch {
+	case now.Year() < 2026:
+		return fail("clock", "it says "+now.UTC().Format(time.DateOnly), remedy)
+	case err != nil:
+		return warn("clock", "the system does not tell whether it is kept in step", remedy)
+	case !synced:
+		return warn("clock", now.UTC().Format(time.RFC3339)+", and nobody keeps it in step", remedy)
+	}
+	return ok("clock", now.UTC().Format(time.RFC3339)+", kept in step")
+}
+
+func examineMail(ctx context.Context, cfg config) finding {
+	if cfg.SMTP == nil {
+		return examineMaildir(cfg.Maildir)
+	}
+	sender, err := cfg.smtpSender()
+	if err != nil {
+		return fail("mail server", err.Error(), "correct the table [smtp]")
+	}
+	cause, _ := sender.Login(ctx)
+	if cause != (relay.Cause{}) {
+		return fail("mail server", fmt.Sprintf("no login at %s (%s)", cfg.SMTP.Host, cause), smtp.Explain(cause, cfg.SMTP.server(nil)))
+	}
+	return ok("mail server", cfg.SMTP.Host+" takes the login; formledger test-send tries the whole way")
+}
+
+// examineMaildir looks without making anything.
+func examineMaildir(dir string) finding {
+	info, err := os.Stat(filepath.Join(dir, "new"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ok("mail folder", "not made yet: the first start makes it")
+	case err != nil:
+		return fail("mail folder", err.Error(), "see that the folder belongs to the user who runs formledger")
+	case !info.IsDir():
+		return fail("mail folder", dir+" holds something else", "name another folder as maildir")
+	}
+	return ok("mail folder", dir)
+}
+
+// senderDomains are those of the forms' senders. Where the mail stays on this
+// machine nobody asks for them.
+func senderDomains(cfg config) []string {
+	var domains []string
+	if cfg.SMTP == nil {
+		return nil
+	}
+	for _, f := range cfg.forms {
+		a, err := mail.ParseAddress(f.Def().From)
+		if err != nil {
+			continue
+		}
+		domain := a.Address[strings.LastIndexByte(a.Address, '@')+1:]
+		if !slices.Contains(domains, domain) {
+			domains = append(domains, domain)
+		}
+	}
+	return domains
+}
+
+// txtLooker is net.Resolver's part that the doctor needs.
+type txtLooker interface {
+	LookupTXT(ctx context.Context, name string) ([]string, error)
+}
+
+// examineDomain looks up what tells other servers that mail of this domain is
+// genuine (RFC 7208, RFC 7489). DKIM keys stand under names that only a signed
+// mail tells (RFC 6376), so they cannot be looked up from here.
+func examineDomain(ctx context.Context, dns txtLooker, domain string) []finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	spf := examineRecord(ctx, dns, "SPF of "+domain, domain, "v=spf1",
+		"add the TXT record that the mail server's operator names, or mail may be taken for spam")
+	if spf.State == "warn" && strings.HasPrefix(spf.Detail, unanswered) {
+		return []finding{spf}
+	}
+	dmarc := examineRecord(ctx, dns, "DMARC of "+domain, "_dmarc."+domain, "v=DMARC1",
+		"add a TXT record at _dmarc."+domain+", to begin with: v=DMARC1; p=none")
+	return []finding{spf, dmarc}
+}
+
+const unanswered = "DNS does not answer"
+
+func examineRecord(ctx context.Context, dns txtLooker, subject, name, version, remedy string) finding {
+	records, err := dns.LookupTXT(ctx, name)
+	var lookup *net.DNSError
+	if err != nil && !(errors.As(err, &lookup) && lookup.IsNotFound) {
+		return warn(subject, unanswered+", so nothing can be said", "look the records up from a machine with DNS")
+	}
+	for _, r := range records {
+		if strings.HasPrefix(strings.ToLower(r), strings.ToLower(version)) {
+			return ok(subject, r)
+		}
+	}
+	return warn(subject, "there is no record", remedy)
+}
+
+func examineForm(d enquiry.Definition) []finding {
+	subject := "form " + d.Name
+	var all []finding
+	if !strings.ContainsAny(d.Contact, "@0123456789") && !strings.Contains(d.Contact, "://") {
+		all = append(all, warn(subject+", contact", fmt.Sprintf("%q names no number, address or page", d.Contact),
+			"say where a visitor can ask whether a message arrived"))
+	}
+	if len(d.Origins) == 0 {
+		all = append(all, warn(subject+", origins", "none: only the hosted form and servers can send", "name the site of the page with the form, if there is one"))
+	}
+	for _, o := range d.Origins {
+		if o == "*" || (strings.HasPrefix(o, "http://") && !strings.HasPrefix(o, "http://localhost")) {
+			all = append(all, warn(subject+", origins", fmt.Sprintf("%q is open to others", o), "name the https:// address of your own site"))
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, ok(subject, fmt.Sprintf("%d fields, policy %s, to %d recipients", len(d.Fields), d.Policy, len(d.To))))
+	}
+	return all
+}

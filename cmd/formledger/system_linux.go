@@ -1,0 +1,19 @@
+package main
+
+import "syscall"
+
+// freeSpace is what is left for users, in bytes.
+func freeSpace(dir string) (uint64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return s.Bavail * uint64(s.Bsize), nil
+}
+
+// clockSynced reports whether a daemon keeps the clock in step: adjtimex(2)
+// says TIME_ERROR (5) when nobody does.
+func clockSynced() (bool, error) {
+	state, err := syscall.Adjtimex(&syscall.Timex{})
+	return state != 5, err
+}
