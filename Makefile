@@ -69,6 +69,7 @@ bench: compiler ## Measure submissions per second, with and without the ledger
 .PHONY: compiler
 compiler:
 	@command -v gcc >/dev/null || $(MAKE) --no-print-directory install PACKAGES="$(BUILD_PACKAGES)"
+	@command -v gcc >/dev/null
 
 .PHONY: deps
 deps: ## Install the Debian packages that the tests use, where this machine allows it

@@ -19,27 +19,28 @@ const module = "formledger"
 // fails the test until somebody gives it its place here.
 func house() map[string][]string {
 	return map[string][]string{
-		".":                 {},
-		"web":               {},
-		"ledger":            {},
-		"ledger/failpoint":  {},
-		"ledger/enquiry":    {"ledger"},
-		"ledger/sqlledger":  {".", "ledger", "ledger/failpoint"},
-		"ledger/ledgertest": {"ledger"},
-		"relay":             {"ledger", "ledger/enquiry", "ledger/failpoint"},
-		"relay/maildir":     {"relay", "ledger", "ledger/failpoint"},
-		"relay/desk":        {"relay", "ledger", "ledger/failpoint"},
-		"relay/smtp":        {"relay", "relay/smtp/syntax", "ledger", "ledger/failpoint"},
-		"relay/smtp/syntax": {},
-		"handlers/decode":   {"ledger/enquiry"},
-		"handlers":          {"handlers/decode", "relay", "relay/desk", "ledger", "ledger/enquiry", "ledger/failpoint", "web"},
-		"cmd/formledger":    wholeHouse(),
-		"cmd/bench":         wholeHouse(),
+		".":                   {},
+		"web":                 {},
+		"ledger":              {},
+		"ledger/failpoint":    {},
+		"ledger/enquiry":      {"ledger"},
+		"ledger/sqlledger":    {".", "ledger", "ledger/failpoint"},
+		"ledger/ledgertest":   {"ledger"},
+		"relay":               {"ledger", "ledger/enquiry", "ledger/failpoint"},
+		"relay/maildir":       {"relay", "ledger", "ledger/failpoint"},
+		"relay/desk":          {"relay", "ledger", "ledger/failpoint"},
+		"relay/smtp":          {"relay", "relay/smtp/syntax", "ledger", "ledger/failpoint"},
+		"relay/smtp/syntax":   {},
+		"relay/smtp/smtptest": {},
+		"handlers/decode":     {"ledger/enquiry"},
+		"handlers":            {"handlers/decode", "relay", "relay/desk", "ledger", "ledger/enquiry", "ledger/failpoint", "web"},
+		"cmd/formledger":      wholeHouse(),
+		"cmd/bench":           wholeHouse(),
 	}
 }
 
 // wholeHouse is what wires everything together may import. Nothing but tests
-// imports ledger/ledgertest.
+// imports ledger/ledgertest and relay/smtp/smtptest.
 func wholeHouse() []string {
 	return []string{
 		"handlers", "handlers/decode", "relay", "relay/desk", "relay/maildir", "relay/smtp",

@@ -9,6 +9,9 @@ import (
 	"formledger/relay"
 )
 
+// unknown is a verdict that proves nothing.
+var unknown = relay.UnknownAfter("lost", "dot")
+
 // farEnd stands between the journey and the Maildir.
 type farEnd struct {
 	relay.Sender

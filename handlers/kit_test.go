@@ -73,6 +73,12 @@ func contactForm() enquiry.Definition {
 	}
 }
 
+// oneOfEachKind are the kinds that contactForm does not have, on one line each.
+var oneOfEachKind = []enquiry.Field{
+	{Name: "phone", Kind: enquiry.Tel}, {Name: "site", Kind: enquiry.URL}, {Name: "day", Kind: enquiry.Date},
+	{Name: "colour", Kind: enquiry.Select, Options: []string{"blue", "red"}}, {Name: "news", Kind: enquiry.Checkbox},
+}
+
 const (
 	oneKey   = "k1 use MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"
 	otherKey = "k2 verify QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=\n"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 
@@ -81,11 +82,13 @@ func (s *Server) handleError(err error, c echo.Context) {
 		a.code = notFound
 	case errors.As(err, &e) && e.Code == http.StatusMethodNotAllowed:
 		a.code = wrongMethod
+	case errors.As(err, new(*net.OpError)):
+		s.log.Info("the visitor hung up", "route", c.Path()) // likewise
 	default:
 		s.log.Error("request failed", "route", c.Path(), "error", err.Error())
 	}
-	if err := s.answer(c, nil, a); err != nil {
-		s.log.Error("answer could not be written", "route", c.Path(), "error", err.Error())
+	if s.answer(c, nil, a) != nil {
+		s.log.Info("the visitor hung up", "route", c.Path()) // the error names the client's address
 	}
 }
 

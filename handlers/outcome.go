@@ -49,7 +49,7 @@ type entry struct {
 	title      string
 	sentence   string
 	retryable  bool // the same ID with the same content may be sent again
-	safeNewID  bool // a fresh ID cannot make a duplicate
+	safeNewID  bool // the ledger tells that a fresh ID cannot make a duplicate
 	retryAfter time.Duration
 }
 
@@ -63,12 +63,12 @@ var catalogue = map[code]entry{
 		title: "Please check with us first", sentence: "Your message may or may not have reached us. Please check with us before you send it again, and tell us the reference."},
 	code(Conflict): {outcome: Conflict, status: http.StatusConflict, safeNewID: true,
 		title: "This is a different message", sentence: "A different message was sent under this number before. Nothing was sent now. If this is a new message, please send it as one."},
-	code(Invalid): {outcome: Invalid, status: http.StatusUnprocessableEntity, safeNewID: true,
+	code(Invalid): {outcome: Invalid, status: http.StatusUnprocessableEntity,
 		title: "Please correct the form", sentence: "Nothing was sent now: some of the fields need another look."},
 	code(NotSent): {outcome: NotSent, status: http.StatusServiceUnavailable, retryable: true, safeNewID: true, retryAfter: 10 * time.Second,
 		title: "Your message was not sent", sentence: "Nothing has reached us, so it is safe to send it again."},
 	notSentForGood: {outcome: NotSent, status: http.StatusBadGateway, safeNewID: true,
-		title: "Your message was not sent", sentence: "Our mail system refused it. Please contact us in another way."},
+		title: "Your message was not sent", sentence: "Our mail system does not take it, and trying again would not help. Please contact us in another way."},
 	notSentClosed: {outcome: NotSent, status: http.StatusBadGateway, safeNewID: true,
 		title: "Your message was not sent", sentence: "We have closed the case. If it still matters to you, please write it anew."},
 	// another request under the same ID may have had more luck, so that a fresh
@@ -78,7 +78,7 @@ var catalogue = map[code]entry{
 	code(Unseen): {outcome: Unseen, status: http.StatusNotFound, retryable: true,
 		title: "This message is not known here", sentence: "No message with this number has been recorded here. If you have just sent one, it has not arrived here yet."},
 
-	malformed: {status: http.StatusBadRequest, safeNewID: true,
+	malformed: {status: http.StatusBadRequest,
 		title: "The request cannot be read", sentence: "The form's data could not be read."},
 	badOrigin: {status: http.StatusForbidden,
 		title: "This page may not send here", sentence: "This form does not take messages from the page that sent it. The owner of the form can add the page's address to its origins."},
@@ -88,9 +88,9 @@ var catalogue = map[code]entry{
 		title: "Nothing here", sentence: "There is no page at this address."},
 	wrongMethod: {status: http.StatusMethodNotAllowed,
 		title: "Not possible here", sentence: "This address does not take this kind of request."},
-	tooLarge: {status: http.StatusRequestEntityTooLarge, safeNewID: true,
-		title: "Too large", sentence: "The message is larger than this form takes. Please shorten it."},
-	mediaType: {status: http.StatusUnsupportedMediaType, safeNewID: true,
+	tooLarge: {status: http.StatusRequestEntityTooLarge,
+		title: "Too large", sentence: "The message is larger than this form takes. Please go back and shorten it."},
+	mediaType: {status: http.StatusUnsupportedMediaType,
 		title: "Wrong kind of data", sentence: "The form was sent in a format that is not taken."},
 	unavailable: {status: http.StatusServiceUnavailable, retryable: true, retryAfter: 10 * time.Second,
 		title: "Please try again in a moment", sentence: "This attempt sent nothing, because our records cannot be reached right now. Please try again in a moment."},
@@ -109,7 +109,7 @@ func recorded(row ledger.Submission) code {
 		return code(Processing)
 	case !row.ClosedAt.IsZero():
 		return notSentClosed
-	case row.Needs == ledger.NeedsStopped:
+	case row.Needs == ledger.NeedsStopped, row.RefusedForGood():
 		return notSentForGood
 	default:
 		return code(NotSent)

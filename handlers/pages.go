@@ -25,7 +25,7 @@ func (s *Server) answerPage(c echo.Context, sub *submission, a answer, e entry) 
 	case e.outcome == Accepted && sub.form.Def().ThanksURL != "":
 		return c.Redirect(http.StatusSeeOther, sub.form.Def().ThanksURL)
 	case e.outcome == Accepted, e.outcome == Processing, e.outcome == Uncertain:
-		return c.Redirect(http.StatusSeeOther, s.receiptURL(sub.id))
+		return c.Redirect(http.StatusSeeOther, receiptPath(sub.id))
 	case sub.form == nil || len(sub.raw.Names()) == 0:
 		return s.refusalPage(c, sub, a, e)
 	}
@@ -42,9 +42,10 @@ func (s *Server) answerPage(c echo.Context, sub *submission, a answer, e entry) 
 }
 
 // idForAnotherTry is the ID under which the form is shown again: the same one,
-// unless the words belong to another message.
+// unless the words belong to another message. None stays none, as the next post
+// derives it: a fresh one here would make a duplicate of what was sent before.
 func (s *Server) idForAnotherTry(sub *submission, e entry) (uuid.UUID, error) {
-	if e.outcome == Conflict || sub.id == uuid.Nil {
+	if e.outcome == Conflict {
 		return uuid.NewV7()
 	}
 	return sub.id, nil
@@ -75,7 +76,7 @@ func notice(sub *submission, a answer, e entry) *web.Notice {
 	case NotSent:
 		n.Kind = "not_sent"
 	case Conflict:
-		n.Kind, n.Button = "conflict", "Send as a new message"
+		n.Kind = "conflict"
 		n.Links = []web.Link{{Text: "See what became of the earlier message", URL: receiptPath(sub.id)}}
 	}
 	for _, p := range a.problems {
@@ -99,6 +100,10 @@ func (s *Server) hosted(c echo.Context) error {
 	if id, err := parseID(c.QueryParam(idField)); err == nil {
 		return s.hostedAgain(c, form, id)
 	}
+	return s.hostedFresh(c, form)
+}
+
+func (s *Server) hostedFresh(c echo.Context, form *enquiry.Form) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
@@ -107,16 +112,18 @@ func (s *Server) hosted(c echo.Context) error {
 }
 
 // hostedAgain is the form for an enquiry that may be sent again; whoever has no
-// need to sees what became of it.
+// need to sees what became of it. An ID that was never seen is not taken from a
+// link, whose author could then read the receipt.
 func (s *Server) hostedAgain(c echo.Context, form *enquiry.Form, id uuid.UUID) error {
 	row, err := s.ledger.Submission(c.Request().Context(), id)
 	view := formView(form, enquiry.Raw{}, id, nil)
 	switch {
 	case errors.Is(err, ledger.ErrUnseen):
+		return s.hostedFresh(c, form)
 	case err != nil:
 		return s.answer(c, nil, s.unreachable(err))
 	case !row.Free() || row.Form != form.Def().Name:
-		return c.Redirect(http.StatusSeeOther, s.receiptURL(id))
+		return c.Redirect(http.StatusSeeOther, receiptPath(id))
 	default:
 		view.Notice = &web.Notice{Kind: "info", Heading: "Please write your message again",
 			Text: "It was not sent, and its words are not kept here. With the same words it counts as the same message."}
@@ -132,13 +139,15 @@ func (s *Server) formPage(c echo.Context, status int, f *enquiry.Form, view web.
 func formView(f *enquiry.Form, raw enquiry.Raw, id uuid.UUID, problems []enquiry.Problem) web.Form {
 	def := f.Def()
 	view := web.Form{
-		Title: def.Title, Action: hostedAction(def.Name), SubmissionID: id.String(), Contact: def.Contact,
-		Reference: string(ledger.ReferenceOf(id)),
+		Title: def.Title, Action: hostedAction(def.Name), Contact: def.Contact,
+	}
+	if id != uuid.Nil {
+		view.SubmissionID, view.Reference = id.String(), string(ledger.ReferenceOf(id))
 	}
 	declared := map[string]bool{idField: true}
 	for _, d := range def.Fields {
 		declared[d.Name] = true
-		view.Fields = append(view.Fields, fieldView(f, d, raw.Values(d.Name), problems))
+		view.Fields = append(view.Fields, fieldView(f, d, raw, problems))
 	}
 	for _, name := range raw.Names() {
 		if !declared[name] && !strings.HasPrefix(name, "_") {
@@ -156,20 +165,20 @@ func hostedAction(form string) string { return "/f/" + form + "?" + pageMark }
 
 const pageMark = "page"
 
-func fieldView(f *enquiry.Form, d enquiry.Field, typed []string, problems []enquiry.Problem) web.Field {
+func fieldView(f *enquiry.Form, d enquiry.Field, raw enquiry.Raw, problems []enquiry.Problem) web.Field {
 	view := web.Field{
 		Name: d.Name, Kind: string(d.Kind), Label: d.Label, Required: f.Required(d.Name),
-		Value: first(typed),
+		Value: raw.First(d.Name),
 	}
 	for _, o := range d.Options {
-		view.Options = append(view.Options, web.Option{Value: o, Selected: slices.Contains(typed, o)})
+		view.Options = append(view.Options, web.Option{Value: o, Selected: slices.Contains(raw.Values(d.Name), o)})
 	}
 	for _, p := range problems {
 		if p.Field == d.Name && view.Error == "" {
 			view.Error = p.Message
 		}
 	}
-	if d.Kind == enquiry.Checkbox && len(typed) > 0 && typed[0] != "" {
+	if d.Kind == enquiry.Checkbox && view.Value != "" {
 		view.Value = "yes"
 	}
 	return view

@@ -62,7 +62,7 @@ func (s *Server) receiptView(row ledger.Submission, e entry) web.Receipt {
 	def := form.Def()
 	view.Form, view.Contact = def.Title, def.Contact
 	switch {
-	case row.Free():
+	case row.Free() && !row.RefusedForGood():
 		view.Links = sendAgain(def.Name, row.ID)
 	case e.outcome == NotSent, e.outcome == Accepted:
 		view.Links = []web.Link{{Text: "Write a new message", URL: "/f/" + def.Name}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -36,12 +37,12 @@ func (s *Server) receive(c echo.Context) (*submission, *answer) {
 	}
 	raw, err := decode.Body(c.Request().Header.Get("Content-Type"), body, decode.Limits{Fields: fieldLimit(sub.form)})
 	if err != nil {
-		return sub, undecodable(err)
+		return sub, undecodable(sub.form, err)
 	}
 	sub.raw = raw
 	sub.id, err = submissionID(raw, c.Request().Header)
 	if err != nil {
-		return sub, undecodable(err)
+		return sub, undecodable(sub.form, err)
 	}
 	return sub, nil
 }
@@ -60,20 +61,21 @@ func readBody(r *http.Request, limit int64) ([]byte, *answer) {
 	}
 	if int64(len(body)) > limit {
 		_, _ = io.CopyN(io.Discard, r.Body, mostDiscarded)
-		return nil, &answer{code: tooLarge, detail: fmt.Sprintf("The message is larger than the %d bytes that this form takes. Please shorten it.", limit)}
+		return nil, &answer{code: tooLarge, detail: fmt.Sprintf("The message is larger than the %d bytes that this form takes. Please go back and shorten it.", limit)}
 	}
 	return body, nil
 }
 
 const mostDiscarded = 4 << 20 // bytes
 
-func undecodable(err error) *answer {
+func undecodable(f *enquiry.Form, err error) *answer {
 	a := &answer{code: malformed, detail: err.Error()}
 	switch {
 	case errors.Is(err, decode.ErrMediaType):
 		a.code = mediaType
 	case errors.Is(err, decode.ErrTooManyFields):
 		a.code = tooLarge
+		a.detail = fmt.Sprintf("The form has too many fields; at most %d are taken.", f.Def().MaxFields)
 	}
 	return a
 }
@@ -81,9 +83,14 @@ func undecodable(err error) *answer {
 // submissionID reads the client's ID from the body or from the header. No ID is
 // uuid.Nil, and no error.
 func submissionID(raw enquiry.Raw, h http.Header) (uuid.UUID, error) {
-	values := raw.Values(idField)
-	if key := strings.Trim(h.Get(idHeader), `" `); key != "" {
-		values = append(values[:len(values):len(values)], key)
+	for _, name := range raw.Names() {
+		if name != idField && strings.EqualFold(name, idField) {
+			return uuid.Nil, malformedID("The ID stands in the field " + name + "; it has to be called " + idField + ".")
+		}
+	}
+	values := slices.Clone(raw.Values(idField))
+	for _, key := range h.Values(idHeader) {
+		values = append(values, strings.Trim(key, `" `))
 	}
 	id := uuid.Nil
 	for _, v := range values {
@@ -120,11 +127,4 @@ func malformedID(message string) error {
 // it, as browsers do when a form is posted without a script.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Accept"), ",")), "text/html")
-}
-
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
 }

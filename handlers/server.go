@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,7 +61,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		forms: map[string]*enquiry.Form{}, ledger: c.Ledger, keys: c.Keys, hold: c.Hold, timing: c.Timing,
-		publicURL: strings.TrimSuffix(c.PublicURL, "/"), now: c.Now, log: c.Log,
+		publicURL: c.PublicURL, now: c.Now, log: c.Log,
 		pages: pages, flights: newFlights(), echo: echo.New(),
 	}
 	for _, f := range c.Forms {
@@ -78,10 +77,11 @@ func (s *Server) route(trusted []*net.IPNet) {
 	s.echo.Use(s.logged, s.noStore, s.recovered)
 	s.echo.POST("/f/:form", s.submit, s.crossOrigin)
 	s.echo.OPTIONS("/f/:form", s.preflight, s.crossOrigin)
-	s.echo.GET("/f/:form", s.hosted, s.cacheable)
-	s.echo.GET("/receipts/:id", s.receipt)
-	s.echo.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "live\n") })
-	s.echo.GET("/readyz", s.ready)
+	look := []string{http.MethodGet, http.MethodHead}
+	s.echo.Match(look, "/f/:form", s.hosted, s.cacheable)
+	s.echo.Match(look, "/receipts/:id", s.receipt)
+	s.echo.Match(look, "/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "live\n") })
+	s.echo.Match(look, "/readyz", s.ready)
 }
 
 // clientAddress finds the visitor's address: the right-most one in

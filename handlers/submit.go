@@ -105,16 +105,17 @@ func (s *Server) send(ctx context.Context, sub *submission, payloadHash string) 
 	if !ended || !ending.Recorded {
 		return answer{code: code(Processing)}
 	}
-	if ending.Permanent && ending.Row.Free() {
-		return answer{code: notSentForGood}
-	}
 	return answer{code: recorded(ending.Row)}
 }
 
 // carry starts the call of a claim, in a flight that repeats can wait for.
 func (s *Server) carry(claim relay.Claim, m relay.Message) *flight {
 	f := s.flights.begin(claim.Row.ID)
-	go func() { s.flights.end(f, s.hold.Carry(claim, m)) }()
+	go func() {
+		ending := relay.Ending{Row: claim.Row}
+		defer func() { s.flights.end(f, ending) }()
+		ending = s.hold.Carry(claim, m)
+	}()
 	return f
 }
 
@@ -128,10 +129,14 @@ func (s *Server) await(ctx context.Context, row ledger.Submission) (ledger.Submi
 		if !s.flights.rest(ctx, row.ID, pause) {
 			return row, nil
 		}
-		var err error
-		if row, err = s.ledger.Submission(ctx, row.ID); err != nil {
+		next, err := s.ledger.Submission(ctx, row.ID)
+		if ctx.Err() != nil {
+			return row, nil
+		}
+		if err != nil {
 			return row, err
 		}
+		row = next
 	}
 }
 

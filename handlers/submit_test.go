@@ -169,6 +169,9 @@ func TestEveryVerdictHasItsAnswer(t *testing.T) {
 			if r.body.Retryable != c.retry || (r.header.Get("Retry-After") != "") != c.retry {
 				t.Errorf("retryable is %v, Retry-After %q", r.body.Retryable, r.header.Get("Retry-After"))
 			}
+			if got := k.receipt(id).body; got.Outcome != c.outcome || got.Retryable != r.body.Retryable {
+				t.Errorf("the answer and its receipt differ: %s, %+v", r.text, got)
+			}
 			if r.body.Contact != "Call 030 901820" || r.body.Reference != ledger.ReferenceOf(id) {
 				t.Errorf("contact and reference are missing: %s", r.text)
 			}

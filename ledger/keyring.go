@@ -127,7 +127,10 @@ func parseKey(line string) (Key, error) {
 }
 
 // NewKeyFile is the text of a key file with one fresh key in use.
-func NewKeyFile(id string, random io.Reader) (string, error) {
+//
+// The key's ID comes from its secret, so that a key file of another installation
+// is an unknown key, and no repeat is taken for a conflict.
+func NewKeyFile(random io.Reader) (string, error) {
 	secret := make([]byte, minSecretBytes)
 	if _, err := io.ReadFull(random, secret); err != nil {
 		return "", fmt.Errorf("drawing a payload key: %w", err)
@@ -135,7 +138,7 @@ func NewKeyFile(id string, random io.Reader) (string, error) {
 	return "# Keys of formledger's payload hash: ID, use or verify, secret in base64.\n" +
 		"# Keep this file apart from the database, and keep a copy: without it no\n" +
 		"# repeat of an old enquiry can be recognised.\n" +
-		id + " use " + base64.StdEncoding.EncodeToString(secret) + "\n", nil
+		"k-" + hex.EncodeToString(derive(Key{Secret: secret}, "formledger key id v1")[:4]) + " use " + base64.StdEncoding.EncodeToString(secret) + "\n", nil
 }
 
 // Hash is the payload hash of an enquiry's canonical bytes under the key in

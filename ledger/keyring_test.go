@@ -197,8 +197,14 @@ func TestDeriveIDLeavesItsPartsAlone(t *testing.T) {
 	}
 }
 
+// idIn is the ID of the one key in a new key file.
+func idIn(file string) string {
+	lines := strings.Split(strings.TrimSpace(file), "\n")
+	return strings.Fields(lines[len(lines)-1])[0]
+}
+
 func TestKeyFile(t *testing.T) {
-	text, err := ledger.NewKeyFile("2026-03", bytes.NewReader(secret(7)))
+	text, err := ledger.NewKeyFile(bytes.NewReader(secret(7)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +212,13 @@ func TestKeyFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Len() != 2 || r.Hash(nil) != ring(t, ledger.Key{ID: "2026-03", Secret: secret(7)}).Hash(nil) {
+	if r.Len() != 2 || r.Hash(nil) != ring(t, ledger.Key{ID: idIn(text), Secret: secret(7)}).Hash(nil) {
 		t.Error("the key file is not read as it was written")
 	}
-	if text, err := ledger.NewKeyFile("k", strings.NewReader("short")); err == nil || text != "" {
+	if other, err := ledger.NewKeyFile(bytes.NewReader(secret(8))); err != nil || idIn(other) == idIn(text) {
+		t.Errorf("two installations call their keys %q and %q", idIn(other), idIn(text))
+	}
+	if text, err := ledger.NewKeyFile(strings.NewReader("short")); err == nil || text != "" {
 		t.Errorf("%q without randomness", text)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Reference is the short form of a submission ID that people read out, such as
-// 7K3M-Q9PX-2DHT: 55 bits as 11 Crockford base-32 symbols, and a check symbol.
+// YYH9-FP7R-Y5A9: 55 bits as 11 Crockford base-32 symbols, and a check symbol.
 // It is shown and stored with its hyphens.
 type Reference string
 
@@ -49,7 +49,7 @@ func ParseReference(text string) (Reference, error) {
 		}
 		v := symbolValue(r)
 		if v < 0 {
-			return "", fmt.Errorf("%w: %q has the character %q; a reference looks like 7K3M-Q9PX-2DHT", ErrReference, text, r)
+			return "", fmt.Errorf("%w: %q has the character %q; a reference looks like YYH9-FP7R-Y5A9", ErrReference, text, r)
 		}
 		s = append(s, byte(v))
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -83,6 +84,17 @@ func (s Submission) Free() bool {
 	return s.Status == Processing && s.Claim.IsZero() && s.ClosedAt.IsZero() &&
 		(s.Needs == NeedsNobody || s.Needs == NeedsUnsent)
 }
+
+// refusedForGood begins the last error of a row whose message was refused in a
+// way that would be the same again.
+const refusedForGood = "for_good:"
+
+// ForGood marks the cause of a refusal that would be the same again.
+func ForGood(cause string) string { return refusedForGood + cause }
+
+// RefusedForGood reports whether the same message would be refused again. The
+// row may be free all the same: the operator may have changed the reason.
+func (s Submission) RefusedForGood() bool { return strings.HasPrefix(s.LastError, refusedForGood) }
 
 // Open reports whether the row's story has not ended.
 func (s Submission) Open() bool {

@@ -78,9 +78,8 @@ func (h *Hold) claimRepeatedly(ctx context.Context, want ledger.NewClaim) (ledge
 
 // Ending is what a send came to.
 type Ending struct {
-	Row       ledger.Submission // as the ledger has it, but for times and counters
-	Recorded  bool              // false: the ledger does not know how the call ended
-	Permanent bool              // refused for good; goes with a released row
+	Row      ledger.Submission // as the ledger has it, but for times and counters
+	Recorded bool              // false: the ledger does not know how the call ended
 }
 
 // Carry makes the one relay call of a claim, and records how it ended. It runs
@@ -97,23 +96,24 @@ func (h *Hold) Carry(c Claim, m Message) Ending {
 }
 
 // call renders the message whole before anything leaves, and calls the sender
-// once. A sender that panics has told us nothing.
+// once. Its result stands before each step, so that a panic leaves what was
+// known then: a sender that panics has told us nothing.
 func (h *Hold) call(lease Lease, m Message) (v Verdict) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.log.Error("relay call panicked", "reference", m.Reference, "panic", fmt.Sprint(p))
+		}
+	}()
+	v = ProvenNotSent("not_rendered", "render")
+	v.Permanent = true
 	mail, err := Render(m)
 	if err != nil {
 		h.log.Error("message cannot be rendered", "reference", m.Reference, "error", err.Error())
-		v = ProvenNotSent("not_rendered", "render")
-		v.Permanent = true
 		return v
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.timing.Call)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			h.log.Error("sender panicked", "reference", m.Reference, "panic", fmt.Sprint(p))
-			v = UnknownAfter("panic", "")
-		}
-	}()
+	v = UnknownAfter("panic", "")
 	return h.sender.Send(ctx, mail, lease)
 }
 
@@ -126,7 +126,7 @@ func (h *Hold) record(c Claim, v Verdict) Ending {
 		row, err := h.recordOnce(ctx, c.Row, v)
 		cancel()
 		if err == nil {
-			return Ending{Row: row, Recorded: true, Permanent: v.Permanent}
+			return Ending{Row: row, Recorded: true}
 		}
 		if errors.Is(err, ledger.ErrBroken) || !c.lease.Held() {
 			h.log.Error("outcome could not be recorded", "id", c.Row.ID, "claim", c.Row.Claim.String(),
@@ -142,6 +142,9 @@ func (h *Hold) record(c Claim, v Verdict) Ending {
 func (h *Hold) recordOnce(ctx context.Context, row ledger.Submission, v Verdict) (ledger.Submission, error) {
 	at := h.now()
 	ended := ledger.Ended{ID: row.ID, Claim: row.Claim, Cause: v.Cause.String(), Note: v.Conversation, Attempted: true, At: at}
+	if v.Permanent {
+		ended.Cause = ledger.ForGood(ended.Cause)
+	}
 	var changed bool
 	var err error
 	switch v.Finding {

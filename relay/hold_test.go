@@ -165,7 +165,7 @@ func TestPromise5ASenderThatPanicsLeavesDoubt(t *testing.T) {
 		if !end.Recorded || row.Status != ledger.Uncertain || row.Needs != ledger.NeedsUncertain || row.LastError != "panic" || !row.Doubted {
 			t.Errorf("ending %+v, row %+v", end, row)
 		}
-		b.logged("sender panicked")
+		b.logged("relay call panicked")
 		b.refused(want)
 	})
 }
@@ -188,7 +188,7 @@ func TestAMessageThatCannotBeRenderedIsNotSentForGood(t *testing.T) {
 		m.From = "nobody"
 		end := b.hold.Carry(c, m)
 		row := b.row(want.ID)
-		if !end.Recorded || !end.Permanent || !row.Free() || row.LastError != "not_rendered@render" || b.record(want.ID) != "released" {
+		if !end.Recorded || !end.Row.RefusedForGood() || !row.RefusedForGood() || !row.Free() || row.LastError != "for_good:not_rendered@render" || b.record(want.ID) != "released" {
 			t.Errorf("ending %+v, row %+v", end, row)
 		}
 		b.wantCalls(0)
@@ -204,7 +204,7 @@ func TestPromise6WhatWasProvenNotSentMayBeSentAgain(t *testing.T) {
 		v.Permanent = true
 		b.far.says(v)
 		first, end := b.carries(want)
-		if !end.Recorded || !end.Permanent || !end.Row.Free() || !b.row(want.ID).Free() {
+		if !end.Recorded || !end.Row.RefusedForGood() || !end.Row.Free() || !b.row(want.ID).Free() {
 			t.Errorf("ending %+v", end)
 		}
 		b.far.answer = nil

@@ -47,6 +47,15 @@ func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageI
 	return m
 }
 
+// CheckForm renders a first message of a form, so that a sender, recipient or
+// subject that cannot stand in a mail is found at start and not by a visitor.
+func CheckForm(f *enquiry.Form) error {
+	id := uuid.Max
+	row := ledger.Submission{ID: id, Reference: ledger.ReferenceOf(id), CreatedAt: time.Unix(0, 0)}
+	_, err := Render(Compose(f, enquiry.Enquiry{Form: f.Def().Name}, row, "check"))
+	return err
+}
+
 // domainOf is the domain of an address that the form's definition was checked
 // for.
 func domainOf(from string) string {

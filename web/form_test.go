@@ -24,7 +24,7 @@ func TestFormPostsWhatTheServerDecodes(t *testing.T) {
 	form := d.all("form")[0]
 	want := map[string]string{
 		"method": "post", "action": "/f/contact?a",
-		"enctype": "application/x-www-form-urlencoded", "accept-charset": "utf-8",
+		"enctype": "multipart/form-data", "accept-charset": "utf-8",
 	}
 	got := map[string]string{}
 	for _, a := range form.Attr {
@@ -296,7 +296,7 @@ func TestSubmitButton(t *testing.T) {
 // the words on the page.
 func TestConflictTellsWhoseReferenceItIs(t *testing.T) {
 	for kind, want := range map[string]bool{"conflict": true, "not_sent": false} {
-		d := renderForm(t, web.Form{Reference: "7K3M-Q9PX-2DHT", Notice: &web.Notice{Kind: kind}})
+		d := renderForm(t, web.Form{Reference: "YYH9-FP7R-Y5A9", Notice: &web.Notice{Kind: kind}})
 		if got := strings.Contains(d.text(), "Reference of the earlier message"); got != want {
 			t.Errorf("%s: earlier message %v, want %v", kind, got, want)
 		}

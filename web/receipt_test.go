@@ -48,15 +48,15 @@ func TestReceiptTimesAreInUTC(t *testing.T) {
 
 // The eye gets the reference as it is written, the ear gets it spelled.
 func TestReferenceIsReadAndHeard(t *testing.T) {
-	reference := "7K3M-Q9PX-2DHT"
+	reference := "YYH9-FP7R-Y5A9"
 	for name, tt := range map[string]struct {
 		page   dom
 		spoken string
 	}{
 		"receipt": {renderReceipt(t, sampleReceipt(plain, "uncertain")), "seven kay three em"},
-		"spelled": {renderReceipt(t, web.Receipt{Outcome: "queued", Reference: reference}), "7 K 3 M, Q 9 P X, 2 D H T"},
-		"form":    {renderForm(t, web.Form{Reference: reference}), "7 K 3 M, Q 9 P X, 2 D H T"},
-		"message": {renderMessage(t, sampleMessage(plain)), "7 K 3 M, Q 9 P X, 2 D H T"},
+		"spelled": {renderReceipt(t, web.Receipt{Outcome: "queued", Reference: reference}), "Y Y H 9, F P 7 R, Y 5 A 9"},
+		"form":    {renderForm(t, web.Form{Reference: reference}), "Y Y H 9, F P 7 R, Y 5 A 9"},
+		"message": {renderMessage(t, sampleMessage(plain)), "Y Y H 9, F P 7 R, Y 5 A 9"},
 	} {
 		var written, spoken string
 		for _, n := range tt.page.all("span") {

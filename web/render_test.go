@@ -18,7 +18,7 @@ func TestFailingTemplateWritesNothing(t *testing.T) {
 }
 
 func TestSpell(t *testing.T) {
-	if got, want := spell("7K3M-Q9PX-2DHT"), "7 K 3 M, Q 9 P X, 2 D H T"; got != want {
+	if got, want := spell("YYH9-FP7R-Y5A9"), "Y Y H 9, F P 7 R, Y 5 A 9"; got != want {
 		t.Errorf("spell = %q, want %q", got, want)
 	}
 	if got := spell(""); got != "" {

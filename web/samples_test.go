@@ -46,14 +46,14 @@ func sampleForm(f fill) web.Form {
 			Button: f("Send it"),
 		},
 		Contact:   f("Call 01632 960001 or write to office@example.com."),
-		Reference: f("7K3M-Q9PX-2DHT"),
+		Reference: f("YYH9-FP7R-Y5A9"),
 	}
 }
 
 func sampleReceipt(f fill, outcome string) web.Receipt {
 	return web.Receipt{
 		Outcome: outcome, Heading: f("We have your message"), Text: f("You need not do anything."),
-		Reference: f("7K3M-Q9PX-2DHT"), ReferenceSpoken: f("seven kay three em"),
+		Reference: f("YYH9-FP7R-Y5A9"), ReferenceSpoken: f("seven kay three em"),
 		Form: f("Contact us"), Contact: f("Call 01632 960001."),
 		Sent:    time.Date(2026, 11, 30, 16, 4, 5, 0, time.FixedZone("", 3600)),
 		Changed: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC),
@@ -65,7 +65,7 @@ func sampleReceipt(f fill, outcome string) web.Receipt {
 func sampleMessage(f fill) web.Message {
 	return web.Message{
 		Title: f("Contact us"), Heading: f("Page not found"), Text: f("There is no form here."),
-		Reference: f("7K3M-Q9PX-2DHT"), Contact: f("Call 01632 960001."),
+		Reference: f("YYH9-FP7R-Y5A9"), Contact: f("Call 01632 960001."),
 		Links: []web.Link{{Text: f("Start again"), URL: f("/f/contact")}},
 	}
 }

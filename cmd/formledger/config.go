@@ -130,7 +130,12 @@ func formFaults(name string, lines lines, forms []enquiry.Definition) []error {
 	var faults []error
 	named := map[string]bool{}
 	for i, d := range forms {
-		_, found := enquiry.Compile(d)
+		form, found := enquiry.Compile(d)
+		if form != nil {
+			if err := relay.CheckForm(form); err != nil {
+				found = append(found, enquiry.Fault{Message: err.Error()})
+			}
+		}
 		if named[d.Name] {
 			found = append(found, enquiry.Fault{Path: []any{"name"}, Message: "another form has this name; every form needs its own"})
 		}
@@ -150,9 +155,10 @@ func check(s settings) (config, error) {
 	}
 	if s.PublicURL != "" {
 		u, err := url.Parse(s.PublicURL)
-		if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || strings.Trim(u.Path, "/") != "" {
+		if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || strings.TrimSuffix(s.PublicURL, "/") != u.Scheme+"://"+u.Host {
 			return c, fmt.Errorf("public_url %q is not an address like https://forms.example.com", s.PublicURL)
 		}
+		c.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
 	}
 	for _, text := range s.TrustedProxies {
 		network, err := parseNetwork(text)

@@ -63,7 +63,7 @@ func printQueue(w io.Writer, rows []ledger.Submission, all bool) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "REFERENCE\tFORM\tSTATUS\tNEEDS\tSENT\tCAUSE")
+	fmt.Fprintln(t, "REFERENCE\tFORM\tSTATUS\tNEEDS\tSUBMITTED\tCAUSE")
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Reference, r.Form, r.Status, dash(string(r.Needs)), clock(r.CreatedAt), dash(r.LastError))
 	}
@@ -96,8 +96,8 @@ func printCase(w io.Writer, k desk.Case) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, line := range [][2]string{
 		{"id", r.ID.String()}, {"status", string(r.Status)}, {"needs", string(r.Needs)}, {"policy", string(r.Policy)},
-		{"first sent", clock(r.CreatedAt)}, {"last change", clock(r.UpdatedAt)}, {"lease until", clock(r.LeaseUntil)},
-		{"claims", fmt.Sprint(r.Claims)}, {"failures", fmt.Sprint(r.Attempts)}, {"cause", r.LastError},
+		{"submitted", clock(r.CreatedAt)}, {"last change", clock(r.UpdatedAt)}, {"lease until", clock(r.LeaseUntil)},
+		{"version", desk.Version(r)}, {"claims", fmt.Sprint(r.Claims)}, {"failures", fmt.Sprint(r.Attempts)}, {"cause", r.LastError},
 		{"accepted by", r.AcceptedBy}, {"receipt", r.Receipt}, {"closed", clock(r.ClosedAt)},
 	} {
 		if line[1] != "" {
@@ -127,7 +127,7 @@ func eventLine(e ledger.Event) string {
 
 func newResolve(s streams, p *places) *cobra.Command {
 	var received, notReceived, closed bool
-	var note, by string
+	var note, by, seen string
 	c := &cobra.Command{
 		Use:   "resolve REFERENCE (--received | --not-received | --close) [--note TEXT]",
 		Short: "Record what you found out about a reference",
@@ -147,7 +147,7 @@ func newResolve(s streams, p *places) *cobra.Command {
 				kind = ledger.NotReceived
 			}
 			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error {
-				k, err := d.Resolve(c.Context(), args[0], kind, by, note)
+				k, err := d.Resolve(c.Context(), args[0], desk.Ruling{Kind: kind, By: by, Note: note, Seen: seen})
 				if err != nil {
 					return unresolved(k, err)
 				}
@@ -160,6 +160,7 @@ func newResolve(s streams, p *places) *cobra.Command {
 	c.Flags().BoolVar(&notReceived, "not-received", false, "the message did not arrive")
 	c.Flags().BoolVar(&closed, "close", false, "close the case as it is")
 	c.Flags().StringVar(&note, "note", "", "how you know, for the record (needed but for --received)")
+	c.Flags().StringVar(&seen, "seen", "", "the `version` that show printed: decide only if nothing has changed since")
 	c.Flags().StringVar(&by, "by", operatorName(), "your `name`, for the record")
 	c.MarkFlagsMutuallyExclusive("received", "not-received", "close")
 	c.MarkFlagsOneRequired("received", "not-received", "close")

@@ -37,7 +37,7 @@ says what to do. Nothing is sent and nothing is changed. It exits with 1 if
 something fails.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			findings := examine(c.Context(), *p, s.environ)
+			findings := examine(c.Context(), *p, s.environ, &net.Resolver{})
 			if err := printFindings(s.out, findings, asJSON); err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ something fails.`,
 
 // examine goes through everything. Without a configuration there is nothing
 // else to look at.
-func examine(ctx context.Context, p places, environ []string) []finding {
+func examine(ctx context.Context, p places, environ []string, dns txtLooker) []finding {
 	cfg, err := load(p, "", environ)
 	if err != nil {
 		return []finding{fail("configuration", err.Error(), "correct it; formledger config example shows how it is written")}
@@ -61,9 +61,8 @@ func examine(ctx context.Context, p places, environ []string) []finding {
 	all := []finding{ok("configuration", fmt.Sprintf("%s; forms: %s", name, formNames(cfg)))}
 	all = append(all, examineKeys(cfg), examineLedger(ctx, cfg), examineDisk(cfg), examineClock(time.Now()))
 	all = append(all, examineMail(ctx, cfg))
-	resolver := &net.Resolver{}
 	for _, domain := range senderDomains(cfg) {
-		all = append(all, examineDomain(ctx, resolver, domain)...)
+		all = append(all, examineDomain(ctx, dns, domain)...)
 	}
 	for _, f := range cfg.forms {
 		all = append(all, examineForm(f.Def())...)

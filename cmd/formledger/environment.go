@@ -21,7 +21,7 @@ func readEnvironment(environ []string) (environment, error) {
 	var e environment
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, envPrefix) || value == "" {
+		if !strings.HasPrefix(name, envPrefix) || value == "" || ofKubernetes(name) {
 			continue
 		}
 		if err := e.set(name, value); err != nil {
@@ -37,6 +37,12 @@ func readEnvironment(environ []string) (environment, error) {
 		}
 	}
 	return e, nil
+}
+
+// ofKubernetes reports the variables that it sets by itself for a service with
+// the name formledger.
+func ofKubernetes(name string) bool {
+	return strings.HasPrefix(name, envPrefix+"SERVICE_") || strings.HasPrefix(name, envPrefix+"PORT")
 }
 
 func (e *environment) set(name, value string) error {

@@ -21,7 +21,7 @@ import (
 
 func examineKeys(cfg config) finding {
 	if cfg.keyText == "" && !exists(cfg.PayloadKeys) && !exists(cfg.ledgerFile()) {
-		return ok("keys", "not made yet: the first start makes them")
+		return notMade("keys", filepath.Dir(cfg.PayloadKeys))
 	}
 	ring, err := cfg.openKeys()
 	if err != nil {
@@ -34,21 +34,51 @@ func examineKeys(cfg config) finding {
 	return ok("keys", fmt.Sprintf("%d in %s; keep a copy apart from the ledger", ring.Len(), where))
 }
 
-// examineLedger opens the ledger, which reads its pragmas back.
+const ofUser = "see that it is a folder on a local disk and belongs to the user who runs formledger"
+
+// notMade is said of what the first start makes, if it can.
+func notMade(subject, dir string) finding {
+	if err := usable(dir); err != nil {
+		return fail(subject, err.Error(), ofUser)
+	}
+	return ok(subject, "not made yet: the first start makes it")
+}
+
+// usable reports why a folder cannot be written to, or cannot be made. It asks,
+// and tries nothing.
+func usable(dir string) error {
+	info, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		info, err = os.Stat(dir)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder", dir)
+	}
+	return mayWrite(dir)
+}
+
+// examineLedger looks without opening the ledger for writing: a doctor recovers
+// nothing and makes nothing.
 func examineLedger(ctx context.Context, cfg config) finding {
 	file := cfg.ledgerFile()
 	if !exists(file) {
-		return ok("ledger", "not made yet: the first start makes it")
+		return notMade("ledger", filepath.Dir(file))
 	}
-	db, err := sqlledger.Open(ctx, file, sqlledger.Options{})
-	if err != nil {
-		return fail("ledger", err.Error(), "see that the folder is on a local disk and belongs to the user who runs formledger")
+	if err := errors.Join(usable(filepath.Dir(file)), mayWrite(file)); err != nil {
+		return fail("ledger", err.Error(), ofUser)
 	}
-	err = errors.Join(db.Ping(ctx), db.Close())
-	if err != nil {
-		return fail("ledger", err.Error(), "stop the server, keep a copy of the folder, and start again: the restart recovers")
+	made, err := sqlledger.Examine(ctx, file)
+	switch {
+	case err != nil:
+		return fail("ledger", err.Error(), "name another folder as data if this is not formledger's; else stop the server, keep a copy of the folder, and start again: the restart recovers")
+	case !made:
+		return ok("ledger", file+" is empty: the next start makes it")
 	}
-	return ok("ledger", file+", durable settings in force")
+	return ok("ledger", file+" can be read, and durable settings hold")
 }
 
 // Below these a disk fills up before somebody notices.
@@ -109,14 +139,13 @@ func examineMail(ctx context.Context, cfg config) finding {
 
 // examineMaildir looks without making anything.
 func examineMaildir(dir string) finding {
-	info, err := os.Stat(filepath.Join(dir, "new"))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ok("mail folder", "not made yet: the first start makes it")
-	case err != nil:
-		return fail("mail folder", err.Error(), "see that the folder belongs to the user who runs formledger")
-	case !info.IsDir():
-		return fail("mail folder", dir+" holds something else", "name another folder as maildir")
+	for _, sub := range []string{"tmp", "new"} {
+		if err := usable(filepath.Join(dir, sub)); err != nil {
+			return fail("mail folder", err.Error(), ofUser+", or name another one as maildir")
+		}
+	}
+	if !exists(filepath.Join(dir, "new")) {
+		return notMade("mail folder", dir)
 	}
 	return ok("mail folder", dir)
 }

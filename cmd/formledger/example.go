@@ -38,6 +38,9 @@ func newConfig(s streams, p *places) *cobra.Command {
 		Args:  usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			c, err := load(*p, "", s.environ)
+			if err == nil && c.SMTP != nil {
+				_, err = c.smtpSender()
+			}
 			if err == nil {
 				fmt.Fprintf(s.out, "The configuration is fine; its forms: %s\n", formNames(c))
 			}

@@ -50,7 +50,7 @@ func makeKeys(file, ledgerFile string) error {
 	if hasLedger {
 		return fmt.Errorf("the ledger %s is there, but its keys %s are not; please put the keys back, or no repeat of an old enquiry can be recognised", ledgerFile, file)
 	}
-	text, err := ledger.NewKeyFile("k1", rand.Reader)
+	text, err := ledger.NewKeyFile(rand.Reader)
 	if err != nil {
 		return err
 	}

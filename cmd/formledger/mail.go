@@ -102,7 +102,12 @@ func (c config) smtpSender() (*smtp.Sender, error) {
 	return smtp.New(server)
 }
 
+// smtpServer needs the password, which whoever only looks at the ledger may not
+// have in the environment.
 func (c config) smtpServer() (smtp.Config, error) {
+	if c.SMTP.Username != "" && c.SMTP.password == "" {
+		return smtp.Config{}, fmt.Errorf("[smtp] has a username and no password: name its file as password_file, or set %[1]sSMTP_PASSWORD or %[1]sSMTP_PASSWORD_FILE", envPrefix)
+	}
 	roots, err := authorities(c.SMTP.CAFile)
 	return c.SMTP.server(roots), err
 }

@@ -111,7 +111,7 @@ func TestReferencesThatNameNothing(t *testing.T) {
 		name(unknown.String()).check(t, exitNoMatch, "no submission with this reference")
 		name(string(mistyped)).check(t, exitNoMatch, "mistyped", "compare")
 		name("7K3M").check(t, exitNoMatch, "4 symbols instead of 12")
-		name("7K3M-Q9PX-2DH!").check(t, exitNoMatch, "'!'", "looks like 7K3M-Q9PX-2DHT")
+		name("7K3M-Q9PX-2DH!").check(t, exitNoMatch, "'!'", "looks like YYH9-FP7R-Y5A9")
 	}
 	s.command("show", a.Reference).check(t, exitDone, "The mail system took this message")
 	s.command("show", a.ID).check(t, exitDone, a.Reference)
@@ -121,8 +121,8 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"bogus"}, {"--bogus"}, {"serve", "x"}, {"serve", "--bogus"}, {"list", "x"}, {"list", "--limit", "many"}, {"show"}, {"show", "a", "b"},
-		{"resolve"}, {"resolve", "7K3M-Q9PX-2DHT"}, {"resolve", "7K3M-Q9PX-2DHT", "--received", "--not-received"},
-		{"resolve", "7K3M-Q9PX-2DHT", "--received", "--close"}, {"config", "bogus"}, {"version", "x"},
+		{"resolve"}, {"resolve", "YYH9-FP7R-Y5A9"}, {"resolve", "YYH9-FP7R-Y5A9", "--received", "--not-received"},
+		{"resolve", "YYH9-FP7R-Y5A9", "--received", "--close"}, {"config", "bogus"}, {"version", "x"},
 	} {
 		if r := command(nil, args...); r.code != exitUsage || !strings.Contains(r.err, "formledger: ") {
 			t.Errorf("%v: exit code %d, want %d: %s", args, r.code, exitUsage, r.err)
@@ -133,13 +133,13 @@ func TestWrongCommandLines(t *testing.T) {
 }
 
 func TestWhyADecisionWasNotTaken(t *testing.T) {
-	k := desk.Case{Row: ledger.Submission{Reference: "7K3M-Q9PX-2DHT", AcceptedBy: "relay", LeaseUntil: time.Unix(1, 0)}}
+	k := desk.Case{Row: ledger.Submission{Reference: "YYH9-FP7R-Y5A9", AcceptedBy: "relay", LeaseUntil: time.Unix(1, 0)}}
 	for cause, want := range map[error]string{
 		ledger.ErrClaimed: "is being sent right now; once its lease ends (1970-01-01 00:00:01Z)",
 		ledger.ErrFinal:   "was accepted by relay, and that is final",
-		ledger.ErrStale:   "changed while you decided; look at it again with formledger show 7K3M-Q9PX-2DHT",
+		ledger.ErrStale:   "changed while you decided; look at it again with formledger show YYH9-FP7R-Y5A9",
 	} {
-		if got := unresolved(k, fmt.Errorf("deciding: %w", cause)).Error(); !strings.HasPrefix(got, "7K3M-Q9PX-2DHT "+want) {
+		if got := unresolved(k, fmt.Errorf("deciding: %w", cause)).Error(); !strings.HasPrefix(got, "YYH9-FP7R-Y5A9 "+want) {
 			t.Errorf("%v: %q", cause, got)
 		}
 	}

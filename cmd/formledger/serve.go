@@ -138,6 +138,7 @@ func (h *house) run(ctx context.Context, stop func(), listener net.Listener) err
 	case <-h.db.Broken():
 		return fmt.Errorf("%w; the process ends, and its restart recovers", ledger.ErrBroken)
 	case err = <-failed:
+		err = errors.Join(err, h.finish(server))
 	}
 	endSweep()
 	sweep.Wait()

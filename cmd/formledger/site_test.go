@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"formledger/ledger"
 	"formledger/ledger/sqlledger"
+	"formledger/relay/smtp/smtptest"
 )
 
 // Timings. A process that stands still may hold the database's write lock, and
@@ -68,24 +70,49 @@ type site struct {
 	config  string
 	data    string
 	environ []string // of commands and processes, besides what the test adds
+
+	server *smtptest.Server // nil: the mail goes into a folder
+	smtp   string           // the table of the server
+	form   string
 }
 
 func newSite(t *testing.T, timing string) *site {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{t: t, dir: dir, config: filepath.Join(dir, "formledger.toml"), data: filepath.Join(dir, "data")}
+	s := &site{t: t, dir: dir, config: filepath.Join(dir, "formledger.toml"), data: filepath.Join(dir, "data"), form: contactForm}
 	s.configure(timing)
 	return s
 }
 
 func (s *site) configure(timing string) {
 	s.t.Helper()
-	must(s.t, os.WriteFile(s.config, []byte("trusted_proxies = [\"127.0.0.1\"]\n"+timing+contactForm), 0o600))
+	must(s.t, os.WriteFile(s.config, []byte("trusted_proxies = [\"127.0.0.1\"]\n"+timing+s.smtp+s.form), 0o600))
+}
+
+// newMailSite sends through a mail server, which is yet to be started.
+func newMailSite(t *testing.T, timing string, server *smtptest.Server, settings ...string) *site {
+	t.Helper()
+	s := newSite(t, timing)
+	s.server = server
+	s.setSMTP(timing, server.Mode, server.Port(), settings...)
+	return s
+}
+
+// setSMTP writes the table of the mail server.
+func (s *site) setSMTP(timing, mode string, port int, settings ...string) {
+	s.t.Helper()
+	host, _, err := net.SplitHostPort(s.server.Address())
+	must(s.t, err)
+	s.smtp = fmt.Sprintf("\n[smtp]\nhost = %q\nport = %d\ntls = %q\nhello = \"client.example\"\n%s\n", host, port, mode, strings.Join(settings, "\n"))
+	s.configure(timing)
 }
 
 // mails are the messages that have arrived, whole.
 func (s *site) mails() []string {
 	s.t.Helper()
+	if s.server != nil {
+		return s.server.Mails()
+	}
 	return s.folder("new")
 }
 

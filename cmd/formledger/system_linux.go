@@ -1,6 +1,9 @@
 package main
 
-import "syscall"
+import (
+	"fmt"
+	"syscall"
+)
 
 // freeSpace is what is left for users, in bytes.
 func freeSpace(dir string) (uint64, error) {
@@ -16,4 +19,14 @@ func freeSpace(dir string) (uint64, error) {
 func clockSynced() (bool, error) {
 	state, err := syscall.Adjtimex(&syscall.Timex{})
 	return state != 5, err
+}
+
+// mayWrite reports why this user may not write, by access(2), which tries
+// nothing.
+func mayWrite(path string) error {
+	const read, write = 4, 2
+	if err := syscall.Access(path, read|write); err != nil {
+		return fmt.Errorf("%s cannot be written to: %w", path, err)
+	}
+	return nil
 }

@@ -63,7 +63,7 @@ func wantOutcome(s ledger.Submission, kind ledger.DecisionKind) outcome {
 	case kind == ledger.Received:
 		return outcome{Status: ledger.Accepted, Closed: closed}
 	case kind == ledger.NotReceived:
-		return outcome{Status: ledger.Processing, Free: !closed, Closed: closed}
+		return outcome{Status: ledger.Processing, Free: true} // a closed case is opened again
 	default:
 		return outcome{Status: s.Status, Closed: true}
 	}

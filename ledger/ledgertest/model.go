@@ -154,6 +154,7 @@ func (m *model) decide(d ledger.Decision) error {
 		return want.Err
 	case d.Kind == ledger.NotReceived:
 		m.free("operator.not_received", d.At)
+		m.row.ClosedAt = time.Time{}
 		m.event(ledger.EventNotReceived)
 		return nil
 	}

@@ -38,6 +38,7 @@ type Options struct {
 // DB is a ledger in an SQLite database.
 type DB struct {
 	reader *sql.DB
+	slots  chan struct{} // one for each connection of reader
 	writer *writer
 	row    *sql.Stmt
 }
@@ -75,14 +76,15 @@ func Open(ctx context.Context, file string, o Options) (*DB, error) {
 
 func openReader(ctx context.Context, file string, w *writer) (*DB, error) {
 	reader := sql.OpenDB(newConnector(file, readerPragmas))
-	reader.SetMaxOpenConns(2 * runtime.GOMAXPROCS(0))
-	reader.SetMaxIdleConns(2 * runtime.GOMAXPROCS(0))
+	readers := 2 * runtime.GOMAXPROCS(0)
+	reader.SetMaxOpenConns(readers)
+	reader.SetMaxIdleConns(readers)
 	row, err := reader.PrepareContext(ctx, sqlite(statements[readRow]))
 	if err != nil {
 		reader.Close()
 		return nil, err
 	}
-	return &DB{reader: reader, writer: w, row: row}, nil
+	return &DB{reader: reader, slots: make(chan struct{}, readers), writer: w, row: row}, nil
 }
 
 // prepareFile makes the file for its owner alone, before SQLite makes it for
@@ -127,12 +129,13 @@ type pragma struct{ set, read, want string }
 var (
 	busyPragma     = pragma{fmt.Sprintf("busy_timeout=%d", busyTimeout.Milliseconds()), "busy_timeout", fmt.Sprint(busyTimeout.Milliseconds())}
 	readOnlyPragma = pragma{"query_only=ON", "query_only", "1"}
-	writerPragmas  = []pragma{
+	// NORMAL, the driver's default in WAL, loses acknowledged commits when the
+	// power fails: https://www.sqlite.org/pragma.html#pragma_synchronous
+	fullPragma    = pragma{"synchronous=FULL", "synchronous", "2"}
+	writerPragmas = []pragma{
 		busyPragma,
 		{"journal_mode=WAL", "journal_mode", "wal"},
-		// NORMAL, the driver's default in WAL, loses acknowledged commits when
-		// the power fails: https://www.sqlite.org/pragma.html#pragma_synchronous
-		{"synchronous=FULL", "synchronous", "2"},
+		fullPragma,
 		{"wal_autocheckpoint=4000", "wal_autocheckpoint", "4000"},
 		// without it INSERT OR REPLACE would get around the events' trigger
 		{"recursive_triggers=ON", "recursive_triggers", "1"},

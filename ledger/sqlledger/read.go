@@ -13,15 +13,31 @@ import (
 	"formledger/ledger"
 )
 
-// Reads look at the context once and then run to their end: a context that can
-// be cancelled costs the driver a goroutine for every statement, and these
-// statements are short.
+// Reads wait for a connection as long as their context lets them, and then run
+// to their end: a context that can be cancelled costs the driver a goroutine for
+// every statement, and these statements are short.
+
+// enter waits for one of the readers' connections; leave gives it back.
+func (d *DB) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil { // select would choose at random
+		return err
+	}
+	select {
+	case d.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting to read the ledger: %w", ctx.Err())
+	}
+}
+
+func (d *DB) leave() { <-d.slots }
 
 // Submission reads one row; see ledger.Ledger.
 func (d *DB) Submission(ctx context.Context, id uuid.UUID) (ledger.Submission, error) {
-	if err := ctx.Err(); err != nil {
+	if err := d.enter(ctx); err != nil {
 		return ledger.Submission{}, err
 	}
+	defer d.leave()
 	row, err := one(d.row.QueryContext(uncancelled, id.String()))
 	return row, d.writer.notice(err)
 }
@@ -63,9 +79,10 @@ func (d *DB) List(ctx context.Context, f ledger.Filter) ([]ledger.Submission, er
 }
 
 func (d *DB) list(ctx context.Context, rest string, args ...any) ([]ledger.Submission, error) {
-	if err := ctx.Err(); err != nil {
+	if err := d.enter(ctx); err != nil {
 		return nil, err
 	}
+	defer d.leave()
 	rows, err := d.reader.QueryContext(uncancelled, sqlite(`SELECT `+columns+` FROM submissions `+rest), args...)
 	if err != nil {
 		return nil, d.writer.notice(err)
@@ -76,9 +93,10 @@ func (d *DB) list(ctx context.Context, rest string, args ...any) ([]ledger.Submi
 
 // Events reads the record of one row; see ledger.Ledger.
 func (d *DB) Events(ctx context.Context, id uuid.UUID) ([]ledger.Event, error) {
-	if err := ctx.Err(); err != nil {
+	if err := d.enter(ctx); err != nil {
 		return nil, err
 	}
+	defer d.leave()
 	rows, err := d.reader.QueryContext(uncancelled, sqlite(`SELECT `+eventColumns+`
  FROM events WHERE submission = $1 ORDER BY at, id`), id.String())
 	if err != nil {
@@ -106,9 +124,10 @@ func (d *DB) Ping(ctx context.Context) error {
 	if d.writer.isBroken() {
 		return d.writer.cause
 	}
-	if err := ctx.Err(); err != nil {
+	if err := d.enter(ctx); err != nil {
 		return err
 	}
+	defer d.leave()
 	var epoch string
 	return d.writer.notice(d.reader.QueryRowContext(uncancelled, `SELECT value FROM meta WHERE name = 'epoch'`).Scan(&epoch))
 }

@@ -18,7 +18,7 @@ import (
 // goodRow is a row that the schema takes.
 func goodRow() map[string]any {
 	return map[string]any{
-		"id": ledgertest.NewClaim().ID.String(), "reference": "7K3M-Q9PX-2DHT", "form": "contact", "policy": "hold",
+		"id": ledgertest.NewClaim().ID.String(), "reference": "YYH9-FP7R-Y5A9", "form": "contact", "policy": "hold",
 		"payload_hash": ledgertest.Hash("words"), "status": "processing", "created_at": 1, "claim": nil, "lease_until": nil,
 		"claims": 0, "claim_cap": 0, "attempts": 0, "attempt_cap": 0, "doubted": 0, "accepted_by": nil, "updated_at": 1,
 		"closed_at": nil, "needs": nil,

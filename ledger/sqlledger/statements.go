@@ -75,7 +75,7 @@ var statements = [statementCount]string{
  status = 'accepted', needs = NULL, ` + grow("$2") + seen,
 
 	decideNotReceived: `UPDATE submissions SET status = 'processing', claim = NULL, lease_until = NULL, needs = NULL,
- last_error = $1, ` + grow("$2") + seen + ` AND status <> 'accepted'`,
+ closed_at = NULL, last_error = $1, ` + grow("$2") + seen + ` AND status <> 'accepted'`,
 
 	decideClose: `UPDATE submissions SET closed_at = COALESCE(closed_at, $1), needs = NULL, ` + grow("$2") + seen,
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -77,11 +78,23 @@ func (d *Desk) rows(ctx context.Context, text string) ([]ledger.Submission, erro
 	return rows, err
 }
 
-// Resolve records a decision about one case, as the desk sees it now, and
-// returns the case as it is afterwards. It fails with ErrNotFound, ErrAmbiguous,
-// ErrNoteMissing, or what ledger.Ledger.Decide fails with.
-func (d *Desk) Resolve(ctx context.Context, text string, kind ledger.DecisionKind, by, note string) (Case, error) {
-	if note == "" && kind != ledger.Received {
+// Ruling is what an operator decides about a case.
+type Ruling struct {
+	Kind ledger.DecisionKind
+	By   string // the operator's name
+	Note string // needed for all but Received
+	Seen string // the Version that the operator looked at; empty: whatever it is now
+}
+
+// Version names the state of a row that an operator looked at.
+func Version(row ledger.Submission) string { return strconv.FormatInt(row.UpdatedAt.UnixMilli(), 36) }
+
+// Resolve records a decision about one case, and returns the case as it is
+// afterwards. It fails with ErrNotFound, ErrAmbiguous, ErrNoteMissing, or what
+// ledger.Ledger.Decide fails with: ErrStale also if the case is not as it was
+// seen.
+func (d *Desk) Resolve(ctx context.Context, text string, r Ruling) (Case, error) {
+	if r.Note == "" && r.Kind != ledger.Received {
 		return Case{}, ErrNoteMissing
 	}
 	cases, err := d.Find(ctx, text)
@@ -92,7 +105,10 @@ func (d *Desk) Resolve(ctx context.Context, text string, kind ledger.DecisionKin
 		return Case{}, ErrAmbiguous
 	}
 	seen := cases[0]
-	err = d.Ledger.Decide(ctx, ledger.Decision{Seen: seen.Row, Kind: kind, By: by, Note: note, At: d.Now()})
+	if r.Seen != "" && r.Seen != Version(seen.Row) {
+		return seen, ledger.ErrStale
+	}
+	err = d.Ledger.Decide(ctx, ledger.Decision{Seen: seen.Row, Kind: r.Kind, By: r.By, Note: r.Note, At: d.Now()})
 	if err != nil {
 		return seen, err
 	}
@@ -112,6 +128,8 @@ func Sentence(row ledger.Submission) string {
 		return "The mail system took this message. Whether somebody read it, nobody here knows."
 	case row.Status == ledger.Accepted:
 		return "An operator recorded that this message arrived."
+	case row.Status == ledger.Uncertain && !row.ClosedAt.IsZero():
+		return "The message may or may not have been sent, and the case was closed as it is."
 	case row.Status == ledger.Uncertain:
 		return "The message may or may not have been sent: the call ended without proof. Look for its reference in the mailbox, then decide."
 	case !row.Claim.IsZero():

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"formledger/ledger/failpoint"
@@ -42,37 +41,25 @@ type step func() *relay.Verdict
 // A folder that cannot be read says nothing about an earlier call. There was
 // none: the ledger lets a claim make one call. So this is not sent.
 func (d *delivery) look() *relay.Verdict {
-	sub, err := d.delivered()
+	there, err := d.delivered()
 	switch {
 	case err != nil:
 		return d.notSent(codeOf(err), stageLook)
-	case sub == "":
+	case !there:
 		return nil
 	}
-	return d.settled(sub)
+	return d.settled()
 }
 
-// delivered is the folder that holds the file of the claim, new or cur, or "".
-// A mail program appends flags to the name as it moves the file to cur. Looking
-// in this order, a file cannot slip through as it is moved.
-func (d *delivery) delivered() (sub string, err error) {
-	there, err := d.fs.exists(d.path("new"))
-	if there || err != nil {
-		return "new", err
-	}
-	names, err := d.fs.names(filepath.Join(d.dir, "cur"))
-	for _, n := range names {
-		if strings.HasPrefix(n, d.name) {
-			return "cur", err
-		}
-	}
-	return "", err
-}
+// delivered reports whether new holds the file of the claim. A mail program may
+// have moved it on to cur, under a name with flags; to look there would take
+// longer with every mail that is kept, and a claim makes one call.
+func (d *delivery) delivered() (bool, error) { return d.fs.exists(d.path("new")) }
 
 // settled accepts the file of an earlier call, once its name is synced: that
 // call may have ended before it was.
-func (d *delivery) settled(sub string) *relay.Verdict {
-	if err := d.fs.syncDir(filepath.Join(d.dir, sub)); err != nil {
+func (d *delivery) settled() *relay.Verdict {
+	if err := d.fs.syncDir(filepath.Join(d.dir, "new")); err != nil {
 		return d.unknown(codeOf(err), stageSyncDir)
 	}
 	v := d.accepted()
@@ -101,13 +88,13 @@ func (d *delivery) create() *relay.Verdict {
 // write looks once more, now that the name in tmp keeps others out: a call
 // under the same claim may have finished since. Then the words reach the disk.
 func (d *delivery) write() *relay.Verdict {
-	sub, err := d.delivered()
+	there, err := d.delivered()
 	switch {
 	case err != nil:
 		return d.drop(err, stageLook)
-	case sub != "":
+	case there:
 		d.discard()
-		return d.settled(sub)
+		return d.settled()
 	}
 	if _, err := d.file.Write(d.content); err != nil {
 		return d.drop(err, stageWrite)

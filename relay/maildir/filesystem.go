@@ -11,7 +11,6 @@ import (
 // can fail by itself.
 type filesystem interface {
 	exists(path string) (bool, error)
-	names(dir string) ([]string, error)
 	create(path string) (file, error)
 	rename(from, to string) error
 	remove(path string) error
@@ -32,15 +31,6 @@ func (disk) exists(path string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-func (disk) names(dir string) ([]string, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
 }
 
 // create makes a file that does not exist yet. Only its owner reads enquiries.

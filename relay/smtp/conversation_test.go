@@ -12,20 +12,20 @@ import (
 	"time"
 
 	"formledger/relay"
+	"formledger/relay/smtp/smtptest"
 )
 
 var _ relay.Sender = (*Sender)(nil)
 
 // one sends one message to a server that patch makes special.
-func one(t *testing.T, mode TLSMode, m relay.Mail, patch func(line, answer string) string) (relay.Verdict, *fake) {
+func one(t *testing.T, mode TLSMode, m relay.Mail, patch func(line, answer string) string) (relay.Verdict, *smtptest.Server) {
 	t.Helper()
 	f := newFake(t, mode)
-	f.patch = patch
-	f.start()
-	s, _ := newSender(t, f.config())
+	f.Patch = patch
+	f.Start()
+	s, _ := newSender(t, configOf(t, f))
 	v := s.Send(context.Background(), m, forever())
-	f.ln.Close()
-	f.wg.Wait()
+	f.Finish()
 	return v, f
 }
 
@@ -47,19 +47,19 @@ func TestAMessageGoesOverTheWireAsItShould(t *testing.T) {
 		if v.Finding != relay.Accepted || v.Receipt != "smtp:250 2.0.0 Ok: queued as 4F2A" || v.Permanent {
 			t.Errorf("%s: %+v", mode, v)
 		}
-		if !slices.Equal(f.mails, []string{mailText}) || f.quits != 1 {
-			t.Errorf("%s: messages %q, %d times QUIT", mode, f.mails, f.quits)
+		if !slices.Equal(f.Mails(), []string{mailText}) || f.Quits() != 1 {
+			t.Errorf("%s: messages %q, %d times QUIT", mode, f.Mails(), f.Quits())
 		}
 		for _, want := range []string{
 			"EHLO client.example", "MAIL FROM:<form@shop.example> SIZE=97 RET=HDRS ENVID=a+2Bb.c@shop.example",
 			"RCPT TO:<owner@shop.example> ORCPT=rfc822;owner@shop.example",
 			"RCPT TO:<zoe@xn--bcher-kva.example> ORCPT=rfc822;zoe@xn--bcher-kva.example", "DATA",
 		} {
-			if !slices.Contains(f.heard, want) {
-				t.Errorf("%s: not said: %q in %q", mode, want, f.heard)
+			if !slices.Contains(f.Heard(), want) {
+				t.Errorf("%s: not said: %q in %q", mode, want, f.Heard())
 			}
 		}
-		if rcpts := strings.Count(strings.Join(f.heard, "\n"), "RCPT TO"); rcpts != 2 {
+		if rcpts := strings.Count(strings.Join(f.Heard(), "\n"), "RCPT TO"); rcpts != 2 {
 			t.Errorf("%s: %d recipients", mode, rcpts)
 		}
 	}
@@ -78,8 +78,11 @@ func TestOneTakenRecipientIsEnough(t *testing.T) {
 		return usual
 	})
 	want := "smtp:250 2.0.0 Ok: queued as 4F2A; refused: g***@shop.example (550) f***@shop.example (452)"
-	if v.Finding != relay.Accepted || v.Receipt != want || len(f.mails) != 1 {
+	if v.Finding != relay.Accepted || v.Receipt != want || !v.Partly || len(f.Mails()) != 1 {
 		t.Errorf("%+v", v)
+	}
+	if v, _ := one(t, Plain, mailOf(message(), mailText), nil); v.Partly {
+		t.Errorf("nobody was refused: %+v", v)
 	}
 }
 
@@ -102,7 +105,7 @@ func TestAllRecipientsRefused(t *testing.T) {
 			}
 			return usual
 		})
-		if terse(v) != c.want || len(f.mails) != 0 {
+		if terse(v) != c.want || len(f.Mails()) != 0 {
 			t.Errorf("%q %q: %s, want %s", c.first, c.second, terse(v), c.want)
 		}
 	}
@@ -139,13 +142,13 @@ func TestRepliesThatAreOdd(t *testing.T) {
 
 func TestAServerThatKnowsHELOAlone(t *testing.T) {
 	v, f := one(t, Plain, mailOf(message(), mailText), instead("EHLO", "502 what?\r\n"))
-	if v.Finding != relay.Accepted || !slices.Contains(f.heard, "HELO client.example") || !slices.Contains(f.heard, "MAIL FROM:<form@shop.example>") {
-		t.Errorf("%+v, heard %q", v, f.heard)
+	if v.Finding != relay.Accepted || !slices.Contains(f.Heard(), "HELO client.example") || !slices.Contains(f.Heard(), "MAIL FROM:<form@shop.example>") {
+		t.Errorf("%+v, heard %q", v, f.Heard())
 	}
 	// Out of step, HELO must not find the rest of another answer.
 	v, f = one(t, Plain, mailOf(message(), mailText), instead("EHLO", "what?\r\n250 ok\r\n"))
-	if terse(v) != "not_sent garbage@ehlo" || slices.Contains(f.heard, "HELO client.example") {
-		t.Errorf("%s, heard %q", terse(v), f.heard)
+	if terse(v) != "not_sent garbage@ehlo" || slices.Contains(f.Heard(), "HELO client.example") {
+		t.Errorf("%s, heard %q", terse(v), f.Heard())
 	}
 }
 
@@ -165,25 +168,25 @@ func TestWhatTheServerDoesNotOffer(t *testing.T) {
 		{[]string{"SIZE"}, "a@shop.example", mailText, "accepted"},
 	} {
 		f := newFake(t, Plain)
-		f.offers = c.offers
-		f.start()
-		s, _ := newSender(t, f.config())
+		f.Offers = c.offers
+		f.Start()
+		s, _ := newSender(t, configOf(t, f))
 		m := message()
 		m.To = []string{c.to}
 		v := s.Send(context.Background(), mailOf(m, c.text), forever())
 		if terse(v) != c.want {
 			t.Errorf("%v, %q: %s, want %s", c.offers, c.to, terse(v), c.want)
 		}
-		if utf8 := slices.Contains(f.heard, "MAIL FROM:<form@shop.example> BODY=8BITMIME SMTPUTF8"); utf8 != (c.want == "accepted" && c.to[1] > 0x7f) {
-			t.Errorf("%v: %q", c.offers, f.heard)
+		if utf8 := slices.Contains(f.Heard(), "MAIL FROM:<form@shop.example> BODY=8BITMIME SMTPUTF8"); utf8 != (c.want == "accepted" && c.to[1] > 0x7f) {
+			t.Errorf("%v: %q", c.offers, f.Heard())
 		}
 	}
 }
 
 func TestABadAddressOpensNoConnection(t *testing.T) {
 	f := newFake(t, Plain)
-	f.start()
-	s, line := newSender(t, f.config())
+	f.Start()
+	s, line := newSender(t, configOf(t, f))
 	for _, bad := range []string{"", "a", "a@b\r\nRCPT TO:<c@d>", "a@b> SIZE=1", `"a b"@c.example`, "\"a\x00\"@c.example", "<a@b>,<c@d>", strings.Repeat("a", 65) + "@b.example"} {
 		m := message()
 		m.To = []string{"owner@shop.example", bad}
@@ -203,8 +206,8 @@ func TestABadAddressOpensNoConnection(t *testing.T) {
 
 func TestALapsedLeaseSendsNothing(t *testing.T) {
 	f := newFake(t, Plain)
-	f.start()
-	s, line := newSender(t, f.config())
+	f.Start()
+	s, line := newSender(t, configOf(t, f))
 	over := relay.NewLease(time.Now().Add(-time.Second), time.Now)
 	if v := s.Send(context.Background(), mailOf(message(), mailText), over); terse(v) != "not_sent lease_lapsed@connect" || line.opened.Load() != 0 {
 		t.Errorf("%s, %d connections", terse(v), line.opened.Load())
@@ -220,10 +223,9 @@ func TestALapsedLeaseSendsNothing(t *testing.T) {
 	source := s.source
 	s.source = func(b []byte) io.Reader { lapsed.Store(true); return source(b) }
 	v := s.Send(context.Background(), mailOf(message(), mailText), lease)
-	f.ln.Close()
-	f.wg.Wait()
-	if terse(v) != "not_sent lease_lapsed@dot" || len(f.mails) != 0 || f.quits != 0 {
-		t.Errorf("%s, messages %q", terse(v), f.mails)
+	f.Finish()
+	if terse(v) != "not_sent lease_lapsed@dot" || len(f.Mails()) != 0 || f.Quits() != 0 {
+		t.Errorf("%s, messages %q", terse(v), f.Mails())
 	}
 }
 
@@ -233,9 +235,9 @@ func TestTheEndOfTheCallIsHeeded(t *testing.T) {
 	} {
 		for _, cancelled := range []bool{false, true} {
 			f := newFake(t, StartTLS)
-			f.at, f.ending = stage, "silence"
-			f.start()
-			s, line := newSender(t, f.config())
+			f.Ends(stage, "silence")
+			f.Start()
+			s, line := newSender(t, configOf(t, f))
 			ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
 			if cancelled {
 				ctx, cancel = context.WithCancel(context.Background())
@@ -251,8 +253,8 @@ func TestTheEndOfTheCallIsHeeded(t *testing.T) {
 		}
 	}
 	f := newFake(t, Plain)
-	f.start()
-	s, line := newSender(t, f.config())
+	f.Start()
+	s, line := newSender(t, configOf(t, f))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if v := s.Send(ctx, mailOf(message(), mailText), forever()); terse(v) != "not_sent deadline@connect" || line.opened.Load() != 0 {
@@ -268,14 +270,13 @@ func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
 		"short": func(b []byte) io.Reader { return strings.NewReader(string(b[:len(b)/2])) },
 	} {
 		f := newFake(t, StartTLS)
-		f.start()
-		s, line := newSender(t, f.config())
+		f.Start()
+		s, line := newSender(t, configOf(t, f))
 		s.source = source
 		v := s.Send(context.Background(), mailOf(message(), strings.Repeat(mailText, 400)), forever())
-		f.ln.Close()
-		f.wg.Wait()
-		if terse(v) != "not_sent body_unreadable@body" || len(f.mails) != 0 || len(f.halves) != 1 || f.quits != 0 || line.closed.Load() != 1 {
-			t.Errorf("%s: %s, %d messages, %d halves", name, terse(v), len(f.mails), len(f.halves))
+		f.Finish()
+		if terse(v) != "not_sent body_unreadable@body" || len(f.Mails()) != 0 || len(f.Halves()) != 1 || f.Quits() != 0 || line.closed.Load() != 1 {
+			t.Errorf("%s: %s, %d messages, %d halves", name, terse(v), len(f.Mails()), len(f.Halves()))
 		}
 	}
 }
@@ -290,9 +291,9 @@ func TestTheConversationKeepsSecrets(t *testing.T) {
 	for _, auth := range []string{"plain", "LOGIN", ""} {
 		for _, patch := range []func(string, string) string{nil, echo} {
 			f := newFake(t, StartTLS)
-			f.patch = patch
-			f.start()
-			c := f.config()
+			f.Patch = patch
+			f.Start()
+			c := configOf(t, f)
 			c.Auth = auth
 			s, _ := newSender(t, c)
 			v := send(s)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"formledger/relay"
+	"formledger/relay/smtp/smtptest"
 )
 
 var stages = []string{"connect", "banner", "ehlo", "starttls", "tls", "auth", "mail", "rcpt", "data", "body", "dot", "quit"}
@@ -95,18 +96,19 @@ func (c cell) waits() bool { return c.ending == "silence" || c.ending == "late" 
 
 func (c cell) run(t *testing.T) {
 	f := newFake(t, c.mode)
-	f.at, f.ending, f.late = c.stage, c.ending, 3*short
+	f.Late = 3 * short
+	f.Ends(c.stage, c.ending)
 	config := c.config(t, f)
 	s, line := newSender(t, config)
-	f.dialed = func() bool { return line.opened.Load() > 0 }
-	f.start()
+	f.Ready = func() bool { return line.opened.Load() > 0 }
+	f.Start()
 	text := mailText
 	if c.stage == stageBody {
 		text += strings.Repeat(strings.Repeat("x", 76)+"\r\n", 500)
 		if c.waits() {
 			text += strings.Repeat(strings.Repeat("x", 998)+"\r\n", 12_000)
 		} else {
-			s.source = inHalves(f.acted, nil)
+			s.source = inHalves(f.Acted(), nil)
 		}
 	}
 	began := time.Now()
@@ -121,14 +123,14 @@ func (c cell) run(t *testing.T) {
 }
 
 // config shortens only the deadline that has to pass.
-func (c cell) config(t *testing.T, f *fake) Config {
-	config := f.config()
+func (c cell) config(t *testing.T, f *smtptest.Server) Config {
+	config := configOf(t, f)
 	if c.stage == stageConnect {
 		switch c.ending {
 		case "silence", "late":
 			config.Port = full(t)
 		case "4xx", "5xx", "421":
-			f.ln.Close()
+			f.Refuse()
 		}
 	}
 	if !c.waits() && c.stage != "quit" {
@@ -144,7 +146,7 @@ func (c cell) config(t *testing.T, f *fake) Config {
 
 // check looks at the server's side: one connection, at most one message, and
 // nothing left open.
-func (c cell) check(t *testing.T, f *fake, line *line, v relay.Verdict) {
+func (c cell) check(t *testing.T, f *smtptest.Server, line *line, v relay.Verdict) {
 	opened := int64(1)
 	if strings.HasSuffix(c.want, "@connect") {
 		opened = 0
@@ -158,17 +160,14 @@ func (c cell) check(t *testing.T, f *fake, line *line, v relay.Verdict) {
 	if len(v.Conversation) > 4<<10 || strings.Contains(v.Conversation, "anna@") {
 		t.Errorf("conversation of %d octets:\n%s", len(v.Conversation), v.Conversation)
 	}
-	f.ln.Close()
-	f.wg.Wait()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if int64(f.accepted) > opened || len(f.mails) > 1 {
-		t.Errorf("the server saw %d connections and %d messages", f.accepted, len(f.mails))
+	f.Finish()
+	if int64(f.Connections()) > opened || len(f.Mails()) > 1 {
+		t.Errorf("the server saw %d connections and %d messages", f.Connections(), len(f.Mails()))
 	}
-	if whole := c.stage == "dot" || c.stage == "quit"; whole != (len(f.mails) == 1) {
-		t.Errorf("the server has %d messages", len(f.mails))
+	if whole := c.stage == "dot" || c.stage == "quit"; whole != (len(f.Mails()) == 1) {
+		t.Errorf("the server has %d messages", len(f.Mails()))
 	}
-	if late := c.stage == stageBody || c.stage == stageDot && strings.HasPrefix(c.want, "unknown"); late && f.quits != 0 {
+	if late := c.stage == stageBody || c.stage == stageDot && strings.HasPrefix(c.want, "unknown"); late && f.Quits() != 0 {
 		t.Error("said QUIT inside a message, or in doubt")
 	}
 }

@@ -2,6 +2,7 @@ package smtp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"formledger/relay"
@@ -33,15 +34,18 @@ func explain(cause relay.Cause, c Config) string {
 // explainStage knows what a cause means at one stage alone. A server that
 // expects TLS keeps silent until it comes, or answers EHLO with a TLS alert.
 func explainStage(cause relay.Cause, c Config) string {
-	silent := cause.Code == codeTimeout || cause.Code == codeGarbage || cause.Code == codeClosed || cause.Code == codeReset
+	silent := slices.Contains([]string{codeTimeout, codeGarbage, codeClosed, codeReset}, cause.Code)
 	switch {
-	case cause.Stage == stageBanner && silent && c.TLS != Implicit:
+	case cause.Stage == stageBanner && (silent || cause.Code == codeDeadline) && c.TLS != Implicit:
 		return fmt.Sprintf("%s does not greet as an SMTP server does: if it expects TLS from the first byte, as port %d does, set the TLS mode to %q; else check host and port.",
 			c.address(), ports()[Implicit], Implicit)
 	case cause.Stage == stageConnect && cause.Code == codeTimeout:
 		return fmt.Sprintf("%s cannot be reached in time: check host and port, and whether a firewall lets this machine send mail (many providers block port 25).", c.address())
 	case cause.Stage == stageDot && cause.Code == codeLapsed:
 		return "The lease ran out before the message was whole, so it was not sent: the machine slept, or the deadlines are longer than the lease."
+	case cause.Stage == stageDot && (silent || cause.Code == codeTooLong):
+		return fmt.Sprintf("%s had the whole message and did not answer for it (%s): look for the reference in the mailbox and in the server's log, before anything is sent again.",
+			c.address(), cause.Code)
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"formledger/relay"
+	"formledger/relay/smtp/smtptest"
 )
 
 // Each mistake in a configuration ends in one sentence that says what to change.
@@ -13,31 +14,32 @@ func TestAMistakeIsExplained(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		speaks  TLSMode
-		prepare func(*fake, *Config)
+		prepare func(*smtptest.Server, *Config)
 		cause   string
 		says    []string
 	}{
-		{"implicit TLS on a plain port", StartTLS, func(_ *fake, c *Config) { c.TLS = Implicit }, "not_tls@tls", []string{"TLS mode", `"starttls"`}},
-		{"STARTTLS on a TLS port", Implicit, func(_ *fake, c *Config) { c.TLS, c.Deadlines.Greeting = StartTLS, short }, "timeout@banner", []string{"TLS mode", `"implicit"`}},
-		{"a port where nobody listens", StartTLS, func(f *fake, _ *Config) { f.ln.Close() }, "connect_refused@connect", []string{"Nothing listens", "port"}},
-		{"a wrong password", StartTLS, func(f *fake, _ *Config) { f.at, f.ending = stageAuth, "5xx" }, "auth_refused@auth", []string{"user name and password"}},
-		{"an unknown authority", StartTLS, func(_ *fake, c *Config) { c.RootCAs = nil }, "certificate_untrusted@tls", []string{"certificate", "authority"}},
-		{"an unknown authority", Implicit, func(_ *fake, c *Config) { c.RootCAs = nil }, "certificate_untrusted@tls", []string{"certificate", "authority"}},
-		{"a certificate for another name", StartTLS, func(f *fake, _ *Config) { f.cert = pki().other }, "certificate_name@tls", []string{"another name", "set the host"}},
-		{"a certificate of yesterday", Implicit, func(f *fake, _ *Config) { f.cert = pki().expired }, "certificate_expired@tls", []string{"not valid today"}},
-		{"a server without STARTTLS", Plain, func(_ *fake, c *Config) { c.TLS = StartTLS }, "starttls_missing@starttls", []string{"does not offer STARTTLS"}},
-		{"a server without AUTH", Implicit, func(f *fake, _ *Config) { f.offers = []string{"SIZE"} }, "auth_unsupported@auth", []string{"no login"}},
-		{"a server with other mechanisms", Implicit, func(f *fake, _ *Config) { f.offers = []string{"AUTH GSSAPI"} }, "auth_unsupported@auth", []string{"no login"}},
-		{"a mechanism that is not offered", StartTLS, func(_ *fake, c *Config) { c.Auth = "cram-md5" }, "auth_unsupported@auth", []string{"mechanism"}},
-		{"a name that does not exist", StartTLS, func(_ *fake, c *Config) { c.Host = "mail.invalid" }, "dns@connect", []string{"mail.invalid", "DNS"}},
-		{"no login", Plain, func(f *fake, _ *Config) { f.patch = instead("MAIL", "530 5.7.0 no\r\n") }, "smtp_530@mail", []string{"wants a login"}},
-		{"a foreign sender", Plain, func(f *fake, _ *Config) { f.patch = instead("MAIL", "553 5.7.1 no\r\n") }, "smtp_553@mail", []string{"refuses the sender"}},
-		{"no relaying", Plain, func(f *fake, _ *Config) { f.patch = instead("RCPT", "554 5.7.1 no\r\n") }, "smtp_554@rcpt", []string{"refuses the recipient"}},
+		{"implicit TLS on a plain port", StartTLS, func(_ *smtptest.Server, c *Config) { c.TLS = Implicit }, "not_tls@tls", []string{"TLS mode", `"starttls"`}},
+		{"STARTTLS on a TLS port", Implicit, func(_ *smtptest.Server, c *Config) { c.TLS, c.Deadlines.Greeting = StartTLS, short }, "timeout@banner", []string{"TLS mode", `"implicit"`}},
+		{"a server that says nothing after the message", StartTLS, func(f *smtptest.Server, c *Config) { f.Ends(stageDot, "close") }, "closed@dot", []string{"did not answer for it", "look for the reference in the mailbox"}},
+		{"a port where nobody listens", StartTLS, func(f *smtptest.Server, _ *Config) { f.Refuse() }, "connect_refused@connect", []string{"Nothing listens", "port"}},
+		{"a wrong password", StartTLS, func(f *smtptest.Server, _ *Config) { f.Ends(stageAuth, "5xx") }, "auth_refused@auth", []string{"user name and password"}},
+		{"an unknown authority", StartTLS, func(_ *smtptest.Server, c *Config) { c.RootCAs = nil }, "certificate_untrusted@tls", []string{"certificate", "authority"}},
+		{"an unknown authority", Implicit, func(_ *smtptest.Server, c *Config) { c.RootCAs = nil }, "certificate_untrusted@tls", []string{"certificate", "authority"}},
+		{"a certificate for another name", StartTLS, func(f *smtptest.Server, _ *Config) { f.Cert = smtptest.PKI(t).Other }, "certificate_name@tls", []string{"another name", "set the host"}},
+		{"a certificate of yesterday", Implicit, func(f *smtptest.Server, _ *Config) { f.Cert = smtptest.PKI(t).Expired }, "certificate_expired@tls", []string{"not valid today"}},
+		{"a server without STARTTLS", Plain, func(_ *smtptest.Server, c *Config) { c.TLS = StartTLS }, "starttls_missing@starttls", []string{"does not offer STARTTLS"}},
+		{"a server without AUTH", Implicit, func(f *smtptest.Server, _ *Config) { f.Offers = []string{"SIZE"} }, "auth_unsupported@auth", []string{"no login"}},
+		{"a server with other mechanisms", Implicit, func(f *smtptest.Server, _ *Config) { f.Offers = []string{"AUTH GSSAPI"} }, "auth_unsupported@auth", []string{"no login"}},
+		{"a mechanism that is not offered", StartTLS, func(_ *smtptest.Server, c *Config) { c.Auth = "cram-md5" }, "auth_unsupported@auth", []string{"mechanism"}},
+		{"a name that does not exist", StartTLS, func(_ *smtptest.Server, c *Config) { c.Host = "mail.invalid" }, "dns@connect", []string{"mail.invalid", "DNS"}},
+		{"no login", Plain, func(f *smtptest.Server, _ *Config) { f.Patch = instead("MAIL", "530 5.7.0 no\r\n") }, "smtp_530@mail", []string{"wants a login"}},
+		{"a foreign sender", Plain, func(f *smtptest.Server, _ *Config) { f.Patch = instead("MAIL", "553 5.7.1 no\r\n") }, "smtp_553@mail", []string{"refuses the sender"}},
+		{"no relaying", Plain, func(f *smtptest.Server, _ *Config) { f.Patch = instead("RCPT", "554 5.7.1 no\r\n") }, "smtp_554@rcpt", []string{"refuses the recipient"}},
 	} {
 		f := newFake(t, c.speaks)
-		config := f.config()
+		config := configOf(t, f)
 		c.prepare(f, &config)
-		f.start()
+		f.Start()
 		s, _ := newSender(t, config)
 		v := send(s)
 		if v.Cause.String() != c.cause || v.Permanent != strings.Contains(c.cause, "smtp_55") {
@@ -51,6 +53,18 @@ func TestAMistakeIsExplained(t *testing.T) {
 		}
 		if strings.Contains(text, "\n") || !strings.HasSuffix(text, ".") || strings.Contains(text, password) {
 			t.Errorf("%s: %q is not one sentence", c.name, text)
+		}
+	}
+}
+
+// The call's own end hides which deadline would have passed. Before the greeting
+// the TLS mode is the likely reason; at the dot it is not said that the server
+// had the message, because the dot may not have been written.
+func TestTheEndOfTheCallIsExplained(t *testing.T) {
+	c := Config{Host: "mail.example"}
+	for stage, want := range map[string]string{stageBanner: `set the TLS mode to "implicit"`, stageMail: "The call's own time ran out", stageDot: "The call's own time ran out"} {
+		if text := Explain(relay.Cause{Code: codeDeadline, Stage: stage}, c); !strings.Contains(text, want) {
+			t.Errorf("%s: %q does not say %q", stage, text, want)
 		}
 	}
 }
@@ -111,8 +125,8 @@ func TestTheTotalOfTheDefaults(t *testing.T) {
 
 func TestALoginInTheClearStaysOnThisMachine(t *testing.T) {
 	f := newFake(t, Plain)
-	f.start()
-	c := f.config()
+	f.Start()
+	c := configOf(t, f)
 	c.Username, c.Password = user, password
 	s, _ := newSender(t, c)
 	if v := send(s); terse(v) != "accepted" {

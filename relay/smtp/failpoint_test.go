@@ -10,11 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"formledger/relay/smtp/smtptest"
 )
 
 // startChild makes one call in a process of its own that the fail point hits,
 // and waits until it has.
-func startChild(t *testing.T, f *fake, setting, lapsed string) (pid int, output string, status syscall.WaitStatus) {
+func startChild(t *testing.T, f *smtptest.Server, setting, lapsed string) (pid int, output string, status syscall.WaitStatus) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
@@ -22,7 +24,7 @@ func startChild(t *testing.T, f *fake, setting, lapsed string) (pid int, output 
 	}
 	defer out.Close()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "SMTP_TEST_CHILD="+strconv.Itoa(f.port()), "SMTP_TEST_LAPSED="+lapsed, "FORMLEDGER_FAILPOINT="+setting)
+	cmd.Env = append(os.Environ(), "SMTP_TEST_CHILD="+strconv.Itoa(f.Port()), "SMTP_TEST_LAPSED="+lapsed, "FORMLEDGER_FAILPOINT="+setting)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -48,15 +50,14 @@ func TestADeathAtEachStepSendsNothingOrAWholeMessage(t *testing.T) {
 		"smtp.before-connect": 0, "smtp.before-dot": 0, "smtp.after-dot": 1, "smtp.after-reply": 1,
 	} {
 		f := newFake(t, Plain)
-		f.start()
+		f.Start()
 		_, _, status := startChild(t, f, step+"=kill", "")
 		if !status.Signaled() || status.Signal() != syscall.SIGKILL {
 			t.Errorf("%s: %v", step, status)
 		}
-		f.ln.Close()
-		f.wg.Wait()
-		if len(f.mails) != mails {
-			t.Errorf("%s: %d messages, want %d", step, len(f.mails), mails)
+		f.Finish()
+		if len(f.Mails()) != mails {
+			t.Errorf("%s: %d messages, want %d", step, len(f.Mails()), mails)
 		}
 	}
 }
@@ -67,7 +68,7 @@ func TestAPauseBeyondTheLeaseSendsNothing(t *testing.T) {
 		"smtp.before-connect": "not_sent lease_lapsed@connect", "smtp.before-dot": "not_sent lease_lapsed@dot",
 	} {
 		f := newFake(t, Plain)
-		f.start()
+		f.Start()
 		lapsed := filepath.Join(t.TempDir(), "lapsed")
 		pid, output, status := startChild(t, f, step+"=stop", lapsed)
 		if !status.Stopped() {
@@ -81,10 +82,9 @@ func TestAPauseBeyondTheLeaseSendsNothing(t *testing.T) {
 		}
 		await(t, pid)
 		said, err := os.ReadFile(output)
-		f.ln.Close()
-		f.wg.Wait()
-		if err != nil || strings.TrimSpace(string(said)) != want || len(f.mails) != 0 {
-			t.Errorf("%s: %v, %q, %d messages", step, err, said, len(f.mails))
+		f.Finish()
+		if err != nil || strings.TrimSpace(string(said)) != want || len(f.Mails()) != 0 {
+			t.Errorf("%s: %v, %q, %d messages", step, err, said, len(f.Mails()))
 		}
 	}
 }

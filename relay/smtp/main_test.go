@@ -2,15 +2,9 @@ package smtp
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"sync"
@@ -24,6 +18,7 @@ import (
 
 	"formledger/ledger"
 	"formledger/relay"
+	"formledger/relay/smtp/smtptest"
 )
 
 // TestMain lets the test binary run itself as the process that a fail point
@@ -34,44 +29,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// certificates are of an authority made for this run.
-type certificates struct {
-	roots                *x509.CertPool
-	good, other, expired tls.Certificate
-}
-
-var pki = sync.OnceValue(func() certificates {
-	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, _ := x509.CreateCertificate(rand.Reader, ca, ca, &key.PublicKey, key)
-	root, _ := x509.ParseCertificate(der)
-	pool := x509.NewCertPool()
-	pool.AddCert(root)
-	local := []net.IP{net.IPv4(127, 0, 0, 1)}
-	return certificates{
-		roots:   pool,
-		good:    leaf(root, key, local, time.Hour),
-		other:   leaf(root, key, nil, time.Hour),
-		expired: leaf(root, key, local, -time.Hour),
-	}
-})
-
-func leaf(ca *x509.Certificate, caKey *ecdsa.PrivateKey, ips []net.IP, life time.Duration) tls.Certificate {
-	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"}, IPAddresses: ips, DNSNames: []string{"mail.example"},
-		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(life), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca, &key.PublicKey, caKey)
-	if err != nil {
-		panic(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 const (
@@ -93,11 +50,17 @@ func mailOf(m relay.Message, text string) relay.Mail {
 	return relay.Mail{Message: m, Bytes: []byte(text)}
 }
 
-// config is how to reach the server. The deadlines are far longer than what
+func newFake(t *testing.T, mode TLSMode) *smtptest.Server {
+	t.Helper()
+	return smtptest.New(t, string(mode))
+}
+
+// configOf is how to reach a server. The deadlines are far longer than what
 // loopback needs, so that a busy machine changes nothing.
-func (f *fake) config() Config {
-	c := Config{Host: "127.0.0.1", Port: f.port(), TLS: f.mode, HelloName: "client.example", RootCAs: pki().roots, Deadlines: patience(10 * time.Second)}
-	if f.mode != Plain {
+func configOf(t *testing.T, f *smtptest.Server) Config {
+	t.Helper()
+	c := Config{Host: "127.0.0.1", Port: f.Port(), TLS: TLSMode(f.Mode), HelloName: "client.example", RootCAs: smtptest.PKI(t).Roots, Deadlines: patience(10 * time.Second)}
+	if c.TLS != Plain {
 		c.Username, c.Password = user, password
 	}
 	return c
@@ -224,4 +187,24 @@ func narrowListener(t *testing.T) (io.Closer, int) {
 		t.Fatal(err)
 	}
 	return os.NewFile(uintptr(fd), "listener"), name.(*syscall.SockaddrInet4).Port
+}
+
+// full is a port where connecting gets no answer, because nobody accepts.
+func full(t *testing.T) int {
+	t.Helper()
+	ln, port := narrowListener(t)
+	t.Cleanup(func() { ln.Close() })
+	for range 16 {
+		conn, err := net.DialTimeout("tcp", addressOf(port), 100*time.Millisecond)
+		var netErr net.Error
+		if errors.As(err, &netErr) && netErr.Timeout() {
+			return port
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	t.Fatal("the queue of the listener never fills")
+	return 0
 }

@@ -1,0 +1,44 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+)
+
+// Examine says whether Open would take the ledger in a file that is there, and
+// leaves everything as it is: it makes no schema, does not change the journal's
+// mode, and recovers nothing that a process which died has left behind.
+// made is false for a file that holds no ledger yet.
+func Examine(ctx context.Context, file string) (made bool, err error) {
+	if err := refuseNetwork(file); err != nil {
+		return false, err
+	}
+	c := newConnector(file, []pragma{busyPragma, readOnlyPragma, fullPragma})
+	c.source += "&mode=" + examineMode(file)
+	db := sql.OpenDB(c)
+	defer db.Close()
+	version, err := readVersion(ctx, db)
+	if err == nil && version > schemaVersion {
+		err = newerSchema(version)
+	}
+	if err == nil && version > 0 {
+		err = db.QueryRowContext(ctx, `SELECT count(*) FROM submissions WHERE needs IS NOT NULL`).Scan(new(int))
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the ledger %s: %w", file, err)
+	}
+	return version > 0, nil
+}
+
+// examineMode is read-only beside a write-ahead log, which the last connection
+// that may write would otherwise write into the database and remove. Without
+// one it is read-write: a read-only connection would leave an empty log behind.
+// Source: https://www.sqlite.org/wal.html#read_only_databases
+func examineMode(file string) string {
+	if _, err := os.Stat(file + "-wal"); err == nil {
+		return "ro"
+	}
+	return "rw"
+}
