@@ -46,6 +46,13 @@ func (f *farEnd) Send(ctx context.Context, m relay.Mail, l relay.Lease) relay.Ve
 	return v
 }
 
+// holdCalls makes the far end tell of every call, and keep it waiting until the
+// test closes the gate.
+func (k *kit) holdCalls() {
+	arrived, gate := make(chan struct{}, 100), make(chan struct{})
+	k.far.set(func(f *farEnd) { f.arrived, f.gate = arrived, gate })
+}
+
 func (f *farEnd) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -135,7 +135,9 @@ func (k *kit) listen() {
 	s.Start()
 	k.t.Cleanup(func() {
 		s.Close()
-		must(k.t, k.server.Finish(context.Background()))
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		must(k.t, k.server.Finish(ctx))
 	})
 	k.url, k.client = s.URL, s.Client()
 	k.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

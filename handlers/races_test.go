@@ -59,7 +59,7 @@ func TestPromise3_SixtyFourPostsWithTwoContentsAreOneMail(t *testing.T) {
 
 func TestARepeatWaitsForTheOwnersOutcome(t *testing.T) {
 	k := newKit(t)
-	k.far.arrived, k.far.gate = make(chan struct{}), make(chan struct{})
+	k.holdCalls()
 	content := toJSON(words(newID()))
 	answers := make(chan reply, 2)
 	post := func() {
@@ -128,7 +128,7 @@ func (k *kit) claimedElsewhere(id [16]byte) ledger.NewClaim {
 
 func TestEveryPostIsAnsweredInTime(t *testing.T) {
 	k := newKit(t, func(o *options) { o.timing.Answer = 300 * time.Millisecond })
-	k.far.arrived, k.far.gate = make(chan struct{}, 9), make(chan struct{})
+	k.holdCalls()
 	id := newID()
 	r := k.post(words(id))
 	r.want(t, 409, Processing)
@@ -145,7 +145,7 @@ func TestEveryPostIsAnsweredInTime(t *testing.T) {
 
 func TestAVisitorWhoHangsUpLosesNothing(t *testing.T) {
 	k := newKit(t)
-	k.far.arrived, k.far.gate = make(chan struct{}), make(chan struct{})
+	k.holdCalls()
 	id := newID()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(k.url, "http://"))
 	must(t, err)
@@ -162,7 +162,7 @@ func TestAVisitorWhoHangsUpLosesNothing(t *testing.T) {
 
 func TestTheEndOfTheServerWaitsForRunningSends(t *testing.T) {
 	k := newKit(t, func(o *options) { o.timing.Answer = 50 * time.Millisecond })
-	k.far.arrived, k.far.gate = make(chan struct{}, 1), make(chan struct{})
+	k.holdCalls()
 	k.post(words(newID())).want(t, 409, Processing)
 	k.server.Drain()
 	if r := k.do("GET", "/readyz", "", ""); r.status != 503 {
@@ -184,7 +184,7 @@ func TestTheEndOfTheServerWaitsForRunningSends(t *testing.T) {
 // trying what the first was told has failed.
 func TestAWaitingRepeatOfAFailedSendIsToldSo(t *testing.T) {
 	k := newKit(t)
-	k.far.arrived, k.far.gate = make(chan struct{}), make(chan struct{})
+	k.holdCalls()
 	k.far.answering(relay.ProvenNotSent("down", "dial"))
 	content := toJSON(words(newID()))
 	answers := make(chan reply, 2)
