@@ -1,0 +1,66 @@
+package main
+
+import "slices"
+
+// mode is what the child serves.
+type mode string
+
+const (
+	modeBaseline mode = "baseline" // no ledger
+	modeBare     mode = "bare"     // no ledger, and nothing is handed to the relay
+	modeProduct  mode = "product"
+	modeSingle   mode = "single" // one commit per statement
+)
+
+// row is one kind of measurement.
+type row struct {
+	letter  string
+	name    string
+	meaning string
+	server  mode
+	random  bool // UUIDv4 instead of UUIDv7
+	replay  bool // IDs that were accepted before
+	recalls bool // the answer says that it is the recorded outcome
+}
+
+var allRows = []row{
+	{letter: "a", name: "baseline", server: modeBaseline,
+		meaning: "the same router, middleware, checks and mail rendering, but nothing is recorded or sent"},
+	{letter: "b", name: "product", server: modeProduct,
+		meaning: "formledger over SQLite on this disk, with a relay that accepts at once"},
+	{letter: "c", name: "single commits", server: modeSingle,
+		meaning: "as b, but every claim and every settle is a commit of its own"},
+	{letter: "d", name: "replays", server: modeProduct, replay: true, recalls: true,
+		meaning: "as b, but posting again what was accepted before"},
+	{letter: "r", name: "random IDs", server: modeProduct, random: true,
+		meaning: "as b, with UUIDv4 IDs; all other rows use UUIDv7, as our own client does"},
+	{letter: "n", name: "bare", server: modeBare, recalls: true,
+		meaning: "as a, but answered as a repeat is, without rendering a mail: what d does besides reading"},
+}
+
+func letters() string {
+	all := ""
+	for _, r := range allRows {
+		all += r.letter
+	}
+	return all
+}
+
+// ratio compares the rates of two rows.
+type ratio struct{ of, to string }
+
+var allRatios = []ratio{{"b", "a"}, {"b", "c"}, {"d", "a"}, {"r", "a"}, {"b", "n"}, {"d", "n"}}
+
+// ratiosOf are those whose rows are both measured.
+func ratiosOf(rows []row) []ratio {
+	has := func(letter string) bool {
+		return slices.ContainsFunc(rows, func(r row) bool { return r.letter == letter })
+	}
+	var chosen []ratio
+	for _, r := range allRatios {
+		if has(r.of) && has(r.to) {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen
+}
