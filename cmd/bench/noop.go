@@ -39,13 +39,23 @@ func (noLedger) Settle(context.Context, ledger.Acknowledgment) (bool, error) { r
 
 func (noLedger) Close() error { return nil }
 
-// nullRelay accepts every message at once, and counts them.
-type nullRelay struct{ calls atomic.Int64 }
+// counting counts the calls of a sender.
+type counting struct {
+	relay.Sender
+	calls atomic.Int64
+}
 
-func (n *nullRelay) Send(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict {
+func (c *counting) Send(ctx context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
+	c.calls.Add(1)
+	return c.Sender.Send(ctx, m, lease)
+}
+
+// nullRelay accepts every message at once.
+type nullRelay struct{}
+
+func (nullRelay) Send(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict {
 	if len(m.Bytes) == 0 {
 		return relay.ProvenNotSent("empty", "render")
 	}
-	n.calls.Add(1)
 	return relay.AcceptedWith("taken by the null relay")
 }

@@ -121,6 +121,7 @@ func targetsOf(r results) []target {
 		{"b / a", ratio("b", "a"), 0.5, true},
 		{"b / c", ratio("b", "c"), 7, true},
 		{"d / a", ratio("d", "a"), 0.8, true},
+		{"m / w", ratio("m", "w"), 0.8, true},
 		{"fsyncs per submission, b", r.medianOf(place{"b", targetConns}, synced), 0.1, false},
 	}
 }

@@ -10,6 +10,8 @@ const (
 	modeBare     mode = "bare"     // no ledger, and nothing is handed to the relay
 	modeProduct  mode = "product"
 	modeSingle   mode = "single" // one commit per statement
+	modeMail     mode = "mail"   // the product, into a local mail server
+	modeMailBare mode = "mail-bare"
 )
 
 // row is one kind of measurement.
@@ -36,6 +38,10 @@ var allRows = []row{
 		meaning: "as b, with UUIDv4 IDs; all other rows use UUIDv7, as our own client does"},
 	{letter: "n", name: "bare", server: modeBare, recalls: true,
 		meaning: "as a, but answered as a repeat is, without rendering a mail: what d does besides reading"},
+	{letter: "m", name: "mails", server: modeMail,
+		meaning: "formledger over SQLite on this disk, each mail sent over SMTP into a sink in the same process"},
+	{letter: "w", name: "mails, bare", server: modeMailBare,
+		meaning: "as m, but nothing is recorded: the same handler without a ledger"},
 }
 
 func letters() string {
@@ -46,10 +52,13 @@ func letters() string {
 	return all
 }
 
+// recorded reports whether the mode has a ledger.
+func (m mode) recorded() bool { return m != modeBaseline && m != modeBare && m != modeMailBare }
+
 // ratio compares the rates of two rows.
 type ratio struct{ of, to string }
 
-var allRatios = []ratio{{"b", "a"}, {"b", "c"}, {"d", "a"}, {"r", "a"}, {"b", "n"}, {"d", "n"}}
+var allRatios = []ratio{{"b", "a"}, {"b", "c"}, {"d", "a"}, {"r", "a"}, {"b", "n"}, {"d", "n"}, {"m", "w"}}
 
 // ratiosOf are those whose rows are both measured.
 func ratiosOf(rows []row) []ratio {

@@ -22,12 +22,14 @@ import (
 	"formledger/ledger/enquiry"
 	"formledger/ledger/sqlledger"
 	"formledger/relay"
+	"formledger/relay/smtp"
 )
 
 // child is the server under measurement.
 type child struct {
 	ledger  ledger.Ledger
-	relay   nullRelay
+	relay   counting
+	sink    *sink // nil: the relay accepts at once
 	hold    *relay.Hold
 	server  *handlers.Server
 	profile string
@@ -79,21 +81,33 @@ func openChild(ctx context.Context, o options, complaints io.Writer) (*child, er
 	if err := c.openLedger(ctx, o, log); err != nil {
 		return nil, err
 	}
-	if err := c.wire(log); err != nil {
-		return nil, errors.Join(err, c.ledger.Close())
+	if err := errors.Join(c.openRelay(o.server), c.wire(log)); err != nil {
+		return nil, errors.Join(err, c.sink.close(), c.ledger.Close())
 	}
 	return c, nil
+}
+
+func (c *child) openRelay(m mode) (err error) {
+	c.relay.Sender = nullRelay{}
+	if m != modeMail && m != modeMailBare {
+		return nil
+	}
+	if c.sink, err = openSink(); err != nil {
+		return err
+	}
+	c.relay.Sender, err = c.sink.sender()
+	return err
 }
 
 func (c *child) openLedger(ctx context.Context, o options, log *slog.Logger) error {
 	options := sqlledger.Options{Log: log}
 	switch o.server {
-	case modeBaseline, modeBare:
+	case modeBaseline, modeBare, modeMailBare:
 		c.ledger = noLedger{taken: o.server == modeBare}
 		return nil
 	case modeSingle:
 		options.MaxBatch = 1
-	case modeProduct:
+	case modeProduct, modeMail:
 	default:
 		return fmt.Errorf("there is no server mode %q", o.server)
 	}
@@ -119,7 +133,7 @@ func (c *child) wire(log *slog.Logger) error {
 	if len(faults) > 0 {
 		return faults[0]
 	}
-	timing := relay.DefaultTiming()
+	timing := relay.DefaultTiming().For(smtp.DefaultDeadlines().Total())
 	c.hold = relay.NewHold(c.ledger, &c.relay, timing, time.Now, rand.Reader, log)
 	c.server, err = handlers.New(handlers.Config{
 		Forms: []*enquiry.Form{form}, Ledger: c.ledger, Keys: keys, Hold: c.hold, Timing: timing,
@@ -130,7 +144,7 @@ func (c *child) wire(log *slog.Logger) error {
 
 func (c *child) close() error {
 	c.hold.Close()
-	return c.ledger.Close()
+	return errors.Join(c.sink.close(), c.ledger.Close())
 }
 
 func (c *child) converse(in io.Reader, out io.Writer) error {

@@ -43,7 +43,7 @@ func TestCounters(t *testing.T) {
 			t.Fatal(err)
 		}
 		// a replay writes nothing, and what has no ledger has nothing to sync
-		writes := r.server != modeBaseline && r.server != modeBare && !r.replay
+		writes := r.server.recorded() && !r.replay
 		if (s.syncs > 0) != writes || s.submissions == 0 || s.peakKiB == 0 {
 			t.Errorf("row %s: %+v", r.letter, s)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -119,10 +121,23 @@ func eventLine(e ledger.Event) string {
 	if e.Times > 1 {
 		line += fmt.Sprintf(", %d times, last %s", e.Times, clock(e.LastAt))
 	}
-	if e.Note != "" {
-		line += fmt.Sprintf(": %q", e.Note)
+	return line + quoted(e.Note)
+}
+
+// quoted sets a note behind its event, and a conversation beneath it. Control
+// characters of a mail server stay out of the operator's terminal.
+func quoted(note string) string {
+	lines := strings.Split(strings.TrimSpace(note), "\n")
+	for i, l := range lines {
+		lines[i] = strings.Trim(strconv.Quote(strings.TrimRight(l, "\r")), `"`)
 	}
-	return line
+	switch {
+	case note == "":
+		return ""
+	case len(lines) == 1:
+		return ": " + lines[0]
+	}
+	return ":\n      " + strings.Join(lines, "\n      ")
 }
 
 func newResolve(s streams, p *places) *cobra.Command {
