@@ -63,7 +63,7 @@ func TestUnknownIsUncertainForGood(t *testing.T) {
 			}
 			s.staysUncertain(p, w, row)
 			s.sessions(1, 1)
-			s.command("show", string(row.Reference)).check(t, exitDone, "may or may not", c.cause, `C: .\n`)
+			s.command("show", string(row.Reference)).check(t, exitDone, "may or may not", c.cause, "C: .\n")
 		})
 	}
 }
