@@ -1,4 +1,4 @@
-package formledger_test
+package main
 
 import (
 	"go/parser"
@@ -6,18 +6,22 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-const module = "formledger"
+const (
+	module   = "formledger"
+	topLevel = "../.." // of the repository
+)
 
-// house lists every package with the packages of this module that it may
+// floorPlan lists every package with the packages of this module that it may
 // import: cmd → handlers → relay → ledger, and web is a leaf. A new package
 // fails the test until somebody gives it its place here.
-func house() map[string][]string {
+func floorPlan() map[string][]string {
 	return map[string][]string{
 		".":                   {},
 		"web":                 {},
@@ -77,7 +81,7 @@ type source struct {
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
-	err := fs.WalkDir(os.DirFS("."), ".", func(name string, e fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(topLevel), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -87,7 +91,7 @@ func sources(t *testing.T) []source {
 			return nil
 		}
 		s := source{folder: path.Dir(name), file: name, test: strings.HasSuffix(name, "_test.go")}
-		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(topLevel, name), nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
@@ -116,10 +120,10 @@ func ours(imported string) (folder string, ok bool) {
 }
 
 func TestEveryPackageHasItsPlace(t *testing.T) {
-	places, found := house(), map[string]bool{}
+	places, found := floorPlan(), map[string]bool{}
 	for _, s := range sources(t) {
 		if _, ok := places[s.folder]; !ok && !found[s.folder] {
-			t.Errorf("the package %s has no place in the house: give it one in imports_test.go", s.folder)
+			t.Errorf("the package %s has no place in the house: give it one in floorPlan", s.folder)
 		}
 		found[s.folder] = true
 	}
@@ -143,7 +147,7 @@ func TestImportsGoOneWay(t *testing.T) {
 			case !own:
 			case s.test && !testMayImport(s.folder, folder):
 				t.Errorf("%s imports %s, which stands above it", s.file, imported)
-			case !s.test && !slices.Contains(house()[s.folder], folder):
+			case !s.test && !slices.Contains(floorPlan()[s.folder], folder):
 				t.Errorf("%s imports %s, which its package may not", s.file, imported)
 			}
 		}
@@ -192,14 +196,14 @@ func guestOf(imported string) (string, bool) {
 
 func TestTheTopLevelHoldsNothingElse(t *testing.T) {
 	allowed := []string{
-		"cmd", "handlers", "ledger", "relay", "web", "docs", "schema.sql", "schema.go", "imports_test.go", "go.mod", "go.sum",
+		"cmd", "handlers", "ledger", "relay", "web", "docs", "schema.sql", "schema.go", "go.mod", "go.sum",
 		"README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "Makefile",
 	}
-	ignored, err := os.ReadFile(".gitignore")
+	ignored, err := os.ReadFile(filepath.Join(topLevel, ".gitignore"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(".")
+	entries, err := os.ReadDir(topLevel)
 	if err != nil {
 		t.Fatal(err)
 	}
