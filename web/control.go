@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf16"
 )
 
 // control is a Field with the element that can show its value whole, and with
@@ -104,16 +103,6 @@ func (c control) DescribedBy() string {
 		ids = append(ids, c.HintID())
 	}
 	return strings.Join(ids, " ")
-}
-
-// Limit is the maxlength to set, or 0. A browser counts UTF-16 code units, and
-// refuses every keystroke in a value that is too long already, even the ones
-// that would shorten it by replacing a word.
-func (c control) Limit() int {
-	if c.MaxLength > 0 && len(utf16.Encode([]rune(c.Value))) <= c.MaxLength {
-		return c.MaxLength
-	}
-	return 0
 }
 
 // autocompleteFor names the visitor's own data where kind or name leave no

@@ -13,7 +13,7 @@ type formView struct {
 }
 
 func newFormView(v Form) (formView, error) {
-	view := formView{Form: v, Head: newHead("", v.Title), Code: newCode(v.Reference, ""), Button: "Send message"}
+	view := formView{Form: v, Head: newHead("", v.Title), Code: newCode(v.Reference), Button: "Send message"}
 	for i, field := range v.Fields {
 		c, err := newControl(fmt.Sprintf("field-%d", i+1), field)
 		if err != nil {

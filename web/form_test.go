@@ -246,22 +246,6 @@ func TestFurtherFieldsAreShownAndCarried(t *testing.T) {
 	}
 }
 
-func TestMaxLengthNeverCutsWhatIsThere(t *testing.T) {
-	for _, tt := range []struct {
-		value string
-		max   int
-		want  string
-	}{
-		{"abc", 3, "3"}, {"abcd", 3, ""}, {"abc", 0, ""},
-		{"👍👍", 3, ""}, // two characters, but four UTF-16 units to a browser
-	} {
-		n := formWith(t, web.Field{Kind: "text", Value: tt.value, MaxLength: tt.max}).control(t, "x")
-		if got := attr(n, "maxlength"); got != tt.want {
-			t.Errorf("%q of %d: maxlength %q, want %q", tt.value, tt.max, got, tt.want)
-		}
-	}
-}
-
 func TestAutofillAndKeyboards(t *testing.T) {
 	for _, tt := range []struct{ kind, name, autocomplete, inputmode string }{
 		{"email", "reply", "email", "email"}, {"tel", "phone", "tel", ""}, {"url", "site", "url", "url"},

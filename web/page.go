@@ -32,11 +32,8 @@ type code struct {
 	Earlier         bool // it names another message than the one on this page
 }
 
-func newCode(reference, spoken string) code {
-	if spoken == "" {
-		spoken = spell(reference)
-	}
-	return code{Written: reference, Spoken: spoken}
+func newCode(reference string) code {
+	return code{Written: reference, Spoken: spell(reference)}
 }
 
 // spell separates the symbols, which a screen reader would otherwise run

@@ -53,7 +53,7 @@ func TestReferenceIsReadAndHeard(t *testing.T) {
 		page   dom
 		spoken string
 	}{
-		"receipt": {renderReceipt(t, sampleReceipt(plain, "uncertain")), "seven kay three em"},
+		"receipt": {renderReceipt(t, sampleReceipt(plain, "uncertain")), "Y Y H 9, F P 7 R, Y 5 A 9"},
 		"spelled": {renderReceipt(t, web.Receipt{Outcome: "queued", Reference: reference}), "Y Y H 9, F P 7 R, Y 5 A 9"},
 		"form":    {renderForm(t, web.Form{Reference: reference}), "Y Y H 9, F P 7 R, Y 5 A 9"},
 		"message": {renderMessage(t, sampleMessage(plain)), "Y Y H 9, F P 7 R, Y 5 A 9"},

@@ -18,7 +18,7 @@ func sampleForm(f fill) web.Form {
 	field := func(kind, label, value string) web.Field {
 		return web.Field{
 			Name: f(kind), Kind: kind, Label: f(label), Required: true,
-			Value: f(value), Error: f(label + " has a problem."), MaxLength: 200,
+			Value: f(value), Error: f(label + " has a problem."),
 		}
 	}
 	options := []web.Option{{Value: f("Repair"), Selected: true}, {Value: f("Advice")}}
@@ -53,8 +53,8 @@ func sampleForm(f fill) web.Form {
 func sampleReceipt(f fill, outcome string) web.Receipt {
 	return web.Receipt{
 		Outcome: outcome, Heading: f("We have your message"), Text: f("You need not do anything."),
-		Reference: f("YYH9-FP7R-Y5A9"), ReferenceSpoken: f("seven kay three em"),
-		Form: f("Contact us"), Contact: f("Call 01632 960001."),
+		Reference: f("YYH9-FP7R-Y5A9"),
+		Form:      f("Contact us"), Contact: f("Call 01632 960001."),
 		Sent:    time.Date(2026, 11, 30, 16, 4, 5, 0, time.FixedZone("", 3600)),
 		Changed: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC),
 		Links:   []web.Link{{Text: f("Send it again"), URL: f("/f/contact"), Primary: true}},

@@ -16,14 +16,13 @@ type Form struct {
 
 // Field is one declared field and what was typed into it.
 type Field struct {
-	Name      string
-	Kind      string // text, email, tel, url, date, textarea, select, multi or checkbox
-	Label     string
-	Required  bool
-	Options   []Option // of select and multi
-	Value     string   // as typed; a checkbox is checked if it is "yes"
-	Error     string   // why the value was not taken, if it was not
-	MaxLength int      // in characters; 0 for no limit
+	Name     string
+	Kind     string // text, email, tel, url, date, textarea, select, multi or checkbox
+	Label    string
+	Required bool
+	Options  []Option // of select and multi
+	Value    string   // as typed; a checkbox is checked if it is "yes"
+	Error    string   // why the value was not taken, if it was not
 }
 
 // Option is one choice of a select or multi field.
@@ -58,17 +57,16 @@ type NoticeProblem struct {
 
 // Receipt is the page that says what became of one enquiry.
 type Receipt struct {
-	Outcome         string // accepted, queued, processing, uncertain, not_sent or unseen
-	Heading         string
-	Text            string
-	Reference       string
-	ReferenceSpoken string    // for screen readers; empty to spell Reference out
-	Form            string    // the form's title
-	Contact         string    // the line that tells a visitor where to check
-	Sent            time.Time // when the visitor submitted it; not shown if zero
-	Changed         time.Time // when the outcome last changed; not shown if zero
-	Links           []Link
-	ID              string // the submission ID
+	Outcome   string // accepted, queued, processing, uncertain, not_sent or unseen
+	Heading   string
+	Text      string
+	Reference string
+	Form      string    // the form's title
+	Contact   string    // the line that tells a visitor where to check
+	Sent      time.Time // when the visitor submitted it; not shown if zero
+	Changed   time.Time // when the outcome last changed; not shown if zero
+	Links     []Link
+	ID        string // the submission ID
 }
 
 // Link leads on from a page. URLs are relative or http, https or mailto; any

@@ -67,7 +67,7 @@ func (p *Pages) Receipt(w io.Writer, v Receipt) error {
 		Receipt: v,
 		Status:  status,
 		Head:    newHead(status.Word, v.Form),
-		Code:    newCode(v.Reference, v.ReferenceSpoken),
+		Code:    newCode(v.Reference),
 	})
 }
 
@@ -77,7 +77,7 @@ func (p *Pages) Message(w io.Writer, v Message) error {
 	return p.render(w, "message", messageView{
 		Message: v,
 		Head:    newHead(v.Heading, v.Title),
-		Code:    newCode(v.Reference, ""),
+		Code:    newCode(v.Reference),
 	})
 }
 
