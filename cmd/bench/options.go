@@ -40,8 +40,8 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	var conns, rows string
 	quick := f.Bool("quick", false, "a smoke run of a few seconds: its numbers mean little")
 	f.IntVar(&o.rounds, "rounds", 5, "interleaved `rounds`; the table shows medians")
-	f.Float64Var(&seconds, "seconds", 1.2, "measured time of each cell, in `seconds`")
-	f.Float64Var(&warm, "warm", 0.25, "warm-up before it, in `seconds`")
+	f.Float64Var(&seconds, "seconds", 1, "measured time of each cell, in `seconds`")
+	f.Float64Var(&warm, "warm", 0.2, "warm-up before it, in `seconds`")
 	f.IntVar(&o.most, "submissions", 1_000_000, "`most` submissions of a cell, if it has not ended before")
 	f.StringVar(&conns, "conns", "1,8,64,256", "numbers of `connections`")
 	f.StringVar(&rows, "rows", letters(), "`letters` of the rows to measure; the order is fixed")

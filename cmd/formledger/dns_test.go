@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 )
 
@@ -23,7 +24,27 @@ func (d fakeDNS) LookupTXT(_ context.Context, name string) ([]string, error) {
 }
 
 func goodDNS() fakeDNS {
-	return fakeDNS{"shop.example": {"other=1", "v=spf1 mx -all"}, "_dmarc.shop.example": {"v=DMARC1; p=none"}}
+	return fakeDNS{"shop.example": {"other=1", "v=spf1 mx -all"}, "_dmarc.shop.example": {"v=DMARC1; p=none"},
+		"k1._domainkey.shop.example": {"v=DKIM1; k=ed25519; p=11qYAYKx"}}
+}
+
+func TestTheDoctorLooksForTheDKIMKey(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		dns                   fakeDNS
+		selector, state, says string
+	}{
+		"found":       {goodDNS(), "k1", "ok", "k1._domainkey.shop.example"},
+		"other key":   {goodDNS(), "k2", "warn", "no key at k2._domainkey.shop.example"},
+		"no selector": {goodDNS(), "", "warn", "not looked up"},
+	} {
+		found := examineDomain(t.Context(), c.dns, "shop.example", c.selector)
+		t.Log(name)
+		about(t, found, "DKIM of shop.example").says(t, c.state, c.says)
+	}
+	if f := examineDKIM(t.Context(), fakeDNS(nil), "shop.example", "k1"); f.State != "warn" || !strings.Contains(f.Detail, unanswered) {
+		t.Errorf("without DNS: %+v", f)
+	}
 }
 
 func TestTheDoctorAsksDNS(t *testing.T) {
@@ -41,7 +62,7 @@ func TestTheDoctorAsksDNS(t *testing.T) {
 		"not found": {fakeDNS{}, "warn", "warn", "no record", false},
 		"no answer": {nil, "warn", "", "DNS does not answer", true},
 	} {
-		found := examineDomain(t.Context(), c.dns, "shop.example")
+		found := examineDomain(t.Context(), c.dns, "shop.example", "k1")
 		about(t, found, "SPF of shop.example").says(t, c.spf, c.says)
 		if c.onlyOneLine {
 			if len(found) != 1 {

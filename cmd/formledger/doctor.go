@@ -62,7 +62,7 @@ func examine(ctx context.Context, p places, environ []string, dns txtLooker) []f
 	all = append(all, examineKeys(cfg), examineLedger(ctx, cfg), examineDisk(cfg), examineClock(time.Now()))
 	all = append(all, examineMail(ctx, cfg))
 	for _, domain := range senderDomains(cfg) {
-		all = append(all, examineDomain(ctx, dns, domain)...)
+		all = append(all, examineDomain(ctx, dns, domain, cfg.SMTP.DKIMSelector)...)
 	}
 	for _, f := range cfg.forms {
 		all = append(all, examineForm(f.Def())...)

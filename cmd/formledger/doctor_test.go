@@ -120,7 +120,7 @@ func TestTheDoctorFindsNothingWrong(t *testing.T) {
 		}
 		for subject, detail := range map[string]string{
 			"configuration": "forms: contact", "keys": "1 in " + s.keyFile(), "ledger": "durable settings", "mail server": "takes the login",
-			"SPF of shop.example": "v=spf1 mx", "DMARC of shop.example": "p=none", "form contact": "4 fields, policy hold, to 1 recipients",
+			"SPF of shop.example": "v=spf1 mx", "DMARC of shop.example": "p=none", "DKIM of shop.example": "k1._domainkey", "form contact": "4 fields, policy hold, to 1 recipients",
 		} {
 			about(t, found, subject).says(t, "ok", detail)
 		}

@@ -176,9 +176,8 @@ type txtLooker interface {
 }
 
 // examineDomain looks up what tells other servers that mail of this domain is
-// genuine (RFC 7208, RFC 7489). DKIM keys stand under names that only a signed
-// mail tells (RFC 6376), so they cannot be looked up from here.
-func examineDomain(ctx context.Context, dns txtLooker, domain string) []finding {
+// genuine (RFC 7208, RFC 6376, RFC 7489).
+func examineDomain(ctx context.Context, dns txtLooker, domain, selector string) []finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	spf := examineRecord(ctx, dns, "SPF of "+domain, domain, "v=spf1",
@@ -188,7 +187,29 @@ func examineDomain(ctx context.Context, dns txtLooker, domain string) []finding 
 	}
 	dmarc := examineRecord(ctx, dns, "DMARC of "+domain, "_dmarc."+domain, "v=DMARC1",
 		"add a TXT record at _dmarc."+domain+", to begin with: v=DMARC1; p=none")
-	return []finding{spf, dmarc}
+	return []finding{spf, examineDKIM(ctx, dns, domain, selector), dmarc}
+}
+
+// examineDKIM needs the selector: the key's name in DNS, which only a signed
+// mail tells (RFC 6376, section 3.1).
+func examineDKIM(ctx context.Context, dns txtLooker, domain, selector string) finding {
+	subject := "DKIM of " + domain
+	if selector == "" {
+		return warn(subject, "not looked up: the name of its key is not configured",
+			"set dkim_selector in [smtp]; it stands as s= in the DKIM-Signature of a mail by formledger test-send")
+	}
+	name := selector + "._domainkey." + domain
+	records, err := dns.LookupTXT(ctx, name)
+	for _, r := range records {
+		if strings.Contains(r, "p=") {
+			return ok(subject, "the key stands at "+name)
+		}
+	}
+	var lookup *net.DNSError
+	if err != nil && !(errors.As(err, &lookup) && lookup.IsNotFound) {
+		return warn(subject, unanswered+", so nothing can be said", "look the records up from a machine with DNS")
+	}
+	return warn(subject, "there is no key at "+name, "add the TXT record that the mail server's operator names, or correct dkim_selector")
 }
 
 const unanswered = "DNS does not answer"

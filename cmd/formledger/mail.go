@@ -23,6 +23,7 @@ type smtpSettings struct {
 	Auth         string `toml:"auth"`
 	Hello        string `toml:"hello"`
 	CAFile       string `toml:"ca_file"`
+	DKIMSelector string `toml:"dkim_selector"` // for formledger doctor alone
 
 	password string
 }

@@ -103,7 +103,7 @@ func (s *site) setSMTP(timing, mode string, port int, settings ...string) {
 	s.t.Helper()
 	host, _, err := net.SplitHostPort(s.server.Address())
 	must(s.t, err)
-	s.smtp = fmt.Sprintf("\n[smtp]\nhost = %q\nport = %d\ntls = %q\nhello = \"client.example\"\n%s\n", host, port, mode, strings.Join(settings, "\n"))
+	s.smtp = fmt.Sprintf("\n[smtp]\nhost = %q\nport = %d\ntls = %q\nhello = \"client.example\"\ndkim_selector = \"k1\"\n%s\n", host, port, mode, strings.Join(settings, "\n"))
 	s.configure(timing)
 }
 
