@@ -27,6 +27,9 @@ const schemaVersion = 1
 // busyTimeout is how long a statement waits for another process's transaction.
 const busyTimeout = 5 * time.Second
 
+// busyPause is between two tries of what does not wait by itself.
+const busyPause = 5 * time.Millisecond
+
 // Options of a ledger. The zero value is right for production.
 type Options struct {
 	// MaxBatch is how many callers' writes one transaction takes at most;
@@ -164,7 +167,7 @@ func (c *connector) Driver() driver.Driver                        { return c.dri
 
 func setPragmas(c *sqlite3.SQLiteConn, pragmas []pragma) error {
 	for _, p := range pragmas {
-		if _, err := c.Exec("PRAGMA "+p.set, nil); err != nil {
+		if err := setPragma(c, p.set); err != nil {
 			return fmt.Errorf("setting %s: %w", p.set, err)
 		}
 		got, err := readPragma(c, p.read)
@@ -176,6 +179,21 @@ func setPragmas(c *sqlite3.SQLiteConn, pragmas []pragma) error {
 		}
 	}
 	return nil
+}
+
+// setPragma repeats what finds the database locked. The change to WAL wants the
+// file for itself, and where two connections want it at once SQLite tells one of
+// them so without waiting for busy_timeout, as waiting could be a deadlock.
+// Source: https://www.sqlite.org/c3ref/busy_handler.html
+func setPragma(c *sqlite3.SQLiteConn, set string) error {
+	for end := time.Now().Add(busyTimeout); ; time.Sleep(busyPause) {
+		_, err := c.Exec("PRAGMA "+set, nil)
+		var e sqlite3.Error
+		busy := errors.As(err, &e) && e.Code == sqlite3.ErrBusy
+		if !busy || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 func readPragma(c *sqlite3.SQLiteConn, name string) (string, error) {
