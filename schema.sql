@@ -23,9 +23,10 @@ CREATE TABLE submissions (
     updated_at    BIGINT NOT NULL,
     closed_at     BIGINT,
     needs         TEXT,                         -- non-NULL: the operator's queue
-    CHECK (status IN ('processing', 'accepted', 'uncertain')),
-    CHECK (policy IN ('hold', 'queue', 'retry')),
-    CHECK (needs IS NULL OR needs IN ('uncertain', 'stopped', 'disputed', 'unsent')),
+    -- OR, because SQLite builds a table for an IN of three and more at each write
+    CHECK (status = 'processing' OR status = 'accepted' OR status = 'uncertain'),
+    CHECK (policy = 'hold' OR policy = 'queue' OR policy = 'retry'),
+    CHECK (needs IS NULL OR needs = 'uncertain' OR needs = 'stopped' OR needs = 'disputed' OR needs = 'unsent'),
     CHECK ((claim IS NULL) = (lease_until IS NULL)),
     CHECK (doubted IN (0, 1)),
     -- accepted always says who vouches

@@ -12,6 +12,8 @@ const (
 	rule       = "----------------------------------------"
 )
 
+var lineEnds = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
+
 // bodyText is the enquiry for a reader on a phone: the fields at once, because
 // a list of mails shows the first words of each, and our own lines last. Every
 // value stands in it as the visitor typed it, neither wrapped, trimmed nor
@@ -30,7 +32,7 @@ func bodyText(m Message) string {
 		parts = append(append(parts, "Further fields\n--------------"), more...)
 	}
 	text := strings.Join(append(parts, footer(m)), "\n\n")
-	return strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n").Replace(text)
+	return lineEnds.Replace(text)
 }
 
 func footer(m Message) string {

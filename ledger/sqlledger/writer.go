@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"time"
 
 	"formledger/ledger"
 )
@@ -38,7 +39,8 @@ type writer struct {
 	brokenOnce sync.Once
 	cause      error
 
-	tx *transaction // nil: no connection at the moment
+	tx    *transaction // nil: no connection at the moment
+	crowd float64      // the largest batch of late
 }
 
 func newWriter(db *sql.DB, o Options) *writer {
@@ -116,7 +118,7 @@ func (w *writer) run() {
 	defer close(w.stopped)
 	batch := make([]*write, 0, w.maxBatch)
 	for op := range w.queue {
-		batch = w.drain(append(batch[:0], op))
+		batch = w.gather(w.drain(append(batch[:0], op)))
 		err := w.commit(batch)
 		if err != nil {
 			err = w.recover(err)
@@ -131,8 +133,8 @@ func (w *writer) run() {
 	w.tx.close()
 }
 
-// drain takes what is waiting already, and does not wait for more: while one
-// transaction is being synced the next batch gathers by itself. Only callers
+// drain takes what is waiting already: while one transaction is being synced the
+// next batch gathers by itself. Only callers
 // who could go on at once, and have just not got a processor, go first: their
 // writes then share this commit.
 func (w *writer) drain(batch []*write) []*write {
@@ -149,6 +151,44 @@ func (w *writer) drain(batch []*write) []*write {
 			}
 			runtime.Gosched()
 			yielded = true
+		}
+	}
+	return batch
+}
+
+// When it pays to wait for more writes. The callers of a small batch are likely
+// to be all that there are, and each of them would wait for nothing; a large one
+// shows that others are about to come, and a sync costs the same for many.
+// PostgreSQL's commit_siblings and commit_delay rest on the same thought.
+const (
+	crowdFrom  = 20                   // writes in one batch that show a crowd
+	crowdFull  = 32                   // writes that share a sync well enough
+	crowdWait  = 4 * time.Millisecond // at most, for the first of them
+	crowdDecay = 1 - 1.0/64           // of what is remembered, with each batch
+)
+
+// gather waits for a fuller batch while a crowd is there. Mails that take their
+// time between claim and settle would else come to the disk one by one.
+func (w *writer) gather(batch []*write) []*write {
+	if w.crowd >= crowdFrom && len(batch) < crowdFull {
+		timer := time.NewTimer(crowdWait)
+		defer timer.Stop()
+		batch = w.fill(batch, timer.C)
+	}
+	w.crowd = max(float64(len(batch)), w.crowd*crowdDecay)
+	return batch
+}
+
+func (w *writer) fill(batch []*write, over <-chan time.Time) []*write {
+	for len(batch) < min(crowdFull, w.maxBatch) {
+		select {
+		case op, ok := <-w.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, op)
+		case <-over:
+			return batch
 		}
 	}
 	return batch
