@@ -14,13 +14,12 @@ const (
 
 var lineEnds = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
 
-// bodyText is the enquiry for a reader on a phone: the fields at once, because
-// a list of mails shows the first words of each, and our own lines last. Every
-// value stands in it as the visitor typed it, neither wrapped, trimmed nor
-// indented. Lines end in CRLF, which RFC 2045 section 6.8 wants before base64.
-func bodyText(m Message) string {
+// TextOf is the enquiry for a reader on a phone: the fields at once, because a
+// list of mails shows the first words of each. Every value stands in it as the
+// visitor typed it, neither wrapped, trimmed nor indented.
+func TextOf(lines []Line) string {
 	var declared, further []Line
-	for _, l := range m.Lines {
+	for _, l := range lines {
 		if l.Further {
 			further = append(further, l)
 		} else {
@@ -31,7 +30,16 @@ func bodyText(m Message) string {
 	if more := paragraphs(further); len(more) > 0 {
 		parts = append(append(parts, "Further fields\n--------------"), more...)
 	}
-	text := strings.Join(append(parts, footer(m)), "\n\n")
+	return strings.Join(parts, "\n\n")
+}
+
+// bodyText is the mail's text: the enquiry, and our own lines last. Lines end in
+// CRLF, which RFC 2045 section 6.8 wants before base64.
+func bodyText(m Message) string {
+	text := footer(m)
+	if m.Text != "" {
+		text = m.Text + "\n\n" + text
+	}
 	return lineEnds.Replace(text)
 }
 

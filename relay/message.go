@@ -25,7 +25,8 @@ type Message struct {
 	Subject      string   // the form's subject; the reference is added to it
 	Date         time.Time
 	MessageID    string // without angle brackets
-	Lines        []Line
+	Text         string // the enquiry, as TextOf lays it out
+	RelayEpoch   string // the far end's memory that the claim relies on, if it has one
 }
 
 // Compose makes the message of an enquiry whose row was claimed. messageID is
@@ -41,9 +42,11 @@ func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageI
 	if address := e.Get(f.ReplyToField()); len(address) > 0 {
 		m.ReplyTo = address[0]
 	}
+	var lines []Line
 	for _, l := range f.Lines(e) {
-		m.Lines = append(m.Lines, Line(l))
+		lines = append(lines, Line(l))
 	}
+	m.Text = TextOf(lines)
 	return m
 }
 

@@ -38,7 +38,7 @@ func message(lines ...relay.Line) relay.Message {
 		Subject:      "Enquiry",
 		Date:         time.Date(2025, 3, 1, 12, 30, 5, 987e6, time.FixedZone("CET", 3600)),
 		MessageID:    "abc.def@shop.example",
-		Lines:        lines,
+		Text:         relay.TextOf(lines),
 	}
 }
 

@@ -28,7 +28,8 @@ func floorPlan() map[string][]string {
 		"ledger":              {},
 		"ledger/failpoint":    {},
 		"ledger/enquiry":      {"ledger"},
-		"ledger/sqlledger":    {".", "ledger", "ledger/failpoint"},
+		"ledger/sqlfile":      {},
+		"ledger/sqlledger":    {".", "ledger", "ledger/failpoint", "ledger/sqlfile"},
 		"ledger/ledgertest":   {"ledger"},
 		"relay":               {"ledger", "ledger/enquiry", "ledger/failpoint"},
 		"relay/maildir":       {"relay", "ledger", "ledger/failpoint"},
@@ -36,6 +37,8 @@ func floorPlan() map[string][]string {
 		"relay/smtp":          {"relay", "relay/smtp/syntax", "ledger", "ledger/failpoint"},
 		"relay/smtp/syntax":   {},
 		"relay/smtp/smtptest": {},
+		"relay/server":        {"relay", "relay/signed", "ledger", "ledger/failpoint", "ledger/sqlfile"},
+		"relay/signed":        {"relay", "ledger", "ledger/failpoint"},
 		"handlers/decode":     {"ledger/enquiry"},
 		"handlers":            {"handlers/decode", "relay", "relay/desk", "ledger", "ledger/enquiry", "ledger/failpoint", "web"},
 		"cmd/formledger":      wholeHouse(),
@@ -47,7 +50,7 @@ func floorPlan() map[string][]string {
 // imports ledger/ledgertest and relay/smtp/smtptest.
 func wholeHouse() []string {
 	return []string{
-		"handlers", "handlers/decode", "relay", "relay/desk", "relay/maildir", "relay/smtp",
+		"handlers", "handlers/decode", "relay", "relay/desk", "relay/maildir", "relay/smtp", "relay/signed", "relay/server",
 		"ledger", "ledger/enquiry", "ledger/sqlledger", "ledger/failpoint", "web",
 	}
 }
@@ -56,8 +59,8 @@ func wholeHouse() []string {
 // and by which packages.
 func guests() map[string][]string {
 	return map[string][]string{
-		"database/sql":                       {"ledger/sqlledger"},
-		"github.com/mattn/go-sqlite3":        {"ledger/sqlledger"},
+		"database/sql":                       {"ledger/sqlfile", "ledger/sqlledger", "relay/server"},
+		"github.com/mattn/go-sqlite3":        {"ledger/sqlfile", "ledger/sqlledger"},
 		"github.com/labstack/echo":           {"handlers"},
 		"github.com/wneessen/go-mail":        {"relay", "relay/smtp"},
 		"github.com/spf13/cobra":             {"cmd/formledger", "cmd/bench"},
@@ -66,7 +69,7 @@ func guests() map[string][]string {
 		"golang.org/x/text":                  {"ledger/enquiry"},
 		"golang.org/x/net/idna":              {"ledger/enquiry", "relay/smtp/syntax"},
 		"github.com/google/go-cmp":           {"ledger/ledgertest"},
-		"github.com/google/uuid":             {"ledger", "ledger/sqlledger", "ledger/ledgertest", "relay", "relay/desk", "relay/maildir", "relay/smtp", "handlers", "cmd/formledger", "cmd/bench"},
+		"github.com/google/uuid":             {"ledger", "ledger/sqlledger", "ledger/ledgertest", "relay", "relay/desk", "relay/maildir", "relay/smtp", "relay/signed", "relay/server", "handlers", "cmd/formledger", "cmd/bench"},
 	}
 }
 

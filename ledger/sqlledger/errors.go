@@ -24,12 +24,3 @@ func endsTransaction(err error) bool {
 	var e sqlite3.Error
 	return !errors.As(err, &e) || e.Code != sqlite3.ErrConstraint
 }
-
-// isBroken reports the errors after which only a restart can be trusted.
-func isBroken(err error) bool {
-	var e sqlite3.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	return e.Code == sqlite3.ErrIoErr || e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB
-}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+
+	"formledger/ledger/sqlfile"
 )
 
 // Examine says whether Open would take the ledger in a file that is there, and
@@ -12,12 +14,11 @@ import (
 // mode, and recovers nothing that a process which died has left behind.
 // made is false for a file that holds no ledger yet.
 func Examine(ctx context.Context, file string) (made bool, err error) {
-	if err := refuseNetwork(file); err != nil {
+	if err := sqlfile.RefuseNetwork(file); err != nil {
 		return false, err
 	}
-	c := newConnector(file, []pragma{busyPragma, readOnlyPragma, fullPragma})
-	c.source += "&mode=" + examineMode(file)
-	db := sql.OpenDB(c)
+	c := sqlfile.NewConnector(file, []sqlfile.Pragma{sqlfile.Busy, sqlfile.ReadOnly, sqlfile.Full})
+	db := sql.OpenDB(c.WithMode(examineMode(file)))
 	defer db.Close()
 	version, err := readVersion(ctx, db)
 	if err == nil && version > schemaVersion {

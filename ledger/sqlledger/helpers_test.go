@@ -133,7 +133,7 @@ func isThere(t *testing.T, d *DB, c ledger.NewClaim) bool {
 // plainConn opens a file as any other program does.
 func plainConn(t *testing.T, file string, statements ...string) {
 	t.Helper()
-	c, err := (&sqlite3.SQLiteDriver{}).Open("file:" + escapePath(file))
+	c, err := (&sqlite3.SQLiteDriver{}).Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

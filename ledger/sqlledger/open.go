@@ -3,32 +3,22 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/mattn/go-sqlite3"
 
 	"formledger"
 	"formledger/ledger"
+	"formledger/ledger/sqlfile"
 )
 
 // schemaVersion is the version of schema.sql. A database of a newer one is
 // refused: an older program would not keep its promises.
 const schemaVersion = 1
-
-// busyTimeout is how long a statement waits for another process's transaction.
-const busyTimeout = 5 * time.Second
-
-// busyPause is between two tries of what does not wait by itself.
-const busyPause = 5 * time.Millisecond
 
 // Options of a ledger. The zero value is right for production.
 type Options struct {
@@ -58,13 +48,13 @@ func Open(ctx context.Context, file string, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := prepareFile(file); err != nil {
+	if err := sqlfile.Prepare(file); err != nil {
 		return nil, err
 	}
 	if err := refuseForeign(ctx, file); err != nil {
 		return nil, fmt.Errorf("opening the ledger %s: %w", file, err)
 	}
-	w := newWriter(sql.OpenDB(newConnector(file, writerPragmas)), o)
+	w := newWriter(sql.OpenDB(sqlfile.NewConnector(file, sqlfile.Writer)), o)
 	if err := w.start(ctx); err != nil {
 		w.db.Close()
 		return nil, fmt.Errorf("opening the ledger %s: %w", file, err)
@@ -78,7 +68,7 @@ func Open(ctx context.Context, file string, o Options) (*DB, error) {
 }
 
 func openReader(ctx context.Context, file string, w *writer) (*DB, error) {
-	reader := sql.OpenDB(newConnector(file, readerPragmas))
+	reader := sql.OpenDB(sqlfile.NewConnector(file, sqlfile.Reader))
 	readers := 2 * runtime.GOMAXPROCS(0)
 	reader.SetMaxOpenConns(readers)
 	reader.SetMaxIdleConns(readers)
@@ -90,27 +80,10 @@ func openReader(ctx context.Context, file string, w *writer) (*DB, error) {
 	return &DB{reader: reader, slots: make(chan struct{}, readers), writer: w, row: row}, nil
 }
 
-// prepareFile makes the file for its owner alone, before SQLite makes it for
-// everybody.
-func prepareFile(file string) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the ledger's folder: %w", err)
-	}
-	if err := refuseNetwork(file); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("opening the ledger's file: %w", err)
-	}
-	return f.Close()
-}
-
 // refuseForeign looks at a file before WAL mode, which is written into it, would
 // change a database that is not ours.
 func refuseForeign(ctx context.Context, file string) error {
-	db := sql.OpenDB(newConnector(file, []pragma{busyPragma, readOnlyPragma}))
+	db := sql.OpenDB(sqlfile.NewConnector(file, []sqlfile.Pragma{sqlfile.Busy, sqlfile.ReadOnly}))
 	defer db.Close()
 	version, err := readVersion(ctx, db)
 	if err == nil && version > schemaVersion {
@@ -121,92 +94,6 @@ func refuseForeign(ctx context.Context, file string) error {
 
 func newerSchema(version int) error {
 	return fmt.Errorf("its schema is version %d, and this formledger knows versions up to %d: please run the newer formledger", version, schemaVersion)
-}
-
-// pragma is one setting and the value that must be read back.
-type pragma struct{ set, read, want string }
-
-// The driver ignores misspelt settings in its data source name, and a pragma
-// run through a pool reaches one connection only; so every new connection is
-// set here, and asked what it took.
-var (
-	busyPragma     = pragma{fmt.Sprintf("busy_timeout=%d", busyTimeout.Milliseconds()), "busy_timeout", fmt.Sprint(busyTimeout.Milliseconds())}
-	readOnlyPragma = pragma{"query_only=ON", "query_only", "1"}
-	// NORMAL, the driver's default in WAL, loses acknowledged commits when the
-	// power fails: https://www.sqlite.org/pragma.html#pragma_synchronous
-	fullPragma    = pragma{"synchronous=FULL", "synchronous", "2"}
-	writerPragmas = []pragma{
-		busyPragma,
-		{"journal_mode=WAL", "journal_mode", "wal"},
-		fullPragma,
-		{"wal_autocheckpoint=4000", "wal_autocheckpoint", "4000"},
-		// without it INSERT OR REPLACE would get around the events' trigger
-		{"recursive_triggers=ON", "recursive_triggers", "1"},
-	}
-	readerPragmas = []pragma{
-		busyPragma,
-		readOnlyPragma,
-		{"journal_mode", "journal_mode", "wal"},
-		{"mmap_size=268435456", "mmap_size", "268435456"},
-	}
-)
-
-// connector opens connections with their pragmas set and read back.
-type connector struct {
-	driver *sqlite3.SQLiteDriver
-	source string
-}
-
-func newConnector(file string, pragmas []pragma) *connector {
-	hook := func(c *sqlite3.SQLiteConn) error { return setPragmas(c, pragmas) }
-	return &connector{&sqlite3.SQLiteDriver{ConnectHook: hook}, "file:" + escapePath(file) + "?_txlock=immediate"}
-}
-
-func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.source) }
-func (c *connector) Driver() driver.Driver                        { return c.driver }
-
-func setPragmas(c *sqlite3.SQLiteConn, pragmas []pragma) error {
-	for _, p := range pragmas {
-		if err := setPragma(c, p.set); err != nil {
-			return fmt.Errorf("setting %s: %w", p.set, err)
-		}
-		got, err := readPragma(c, p.read)
-		if err != nil {
-			return fmt.Errorf("reading back %s: %w", p.read, err)
-		}
-		if got != p.want {
-			return fmt.Errorf("the database took %s as %q instead of %q; formledger cannot keep its promises on it", p.read, got, p.want)
-		}
-	}
-	return nil
-}
-
-// setPragma repeats what finds the database locked. The change to WAL wants the
-// file for itself, and where two connections want it at once SQLite tells one of
-// them so without waiting for busy_timeout, as waiting could be a deadlock.
-// Source: https://www.sqlite.org/c3ref/busy_handler.html
-func setPragma(c *sqlite3.SQLiteConn, set string) error {
-	for end := time.Now().Add(busyTimeout); ; time.Sleep(busyPause) {
-		_, err := c.Exec("PRAGMA "+set, nil)
-		var e sqlite3.Error
-		busy := errors.As(err, &e) && e.Code == sqlite3.ErrBusy
-		if !busy || time.Now().After(end) {
-			return err
-		}
-	}
-}
-
-func readPragma(c *sqlite3.SQLiteConn, name string) (string, error) {
-	rows, err := c.Query("PRAGMA "+name, nil)
-	if err != nil {
-		return "", err
-	}
-	defer rows.Close()
-	value := make([]driver.Value, len(rows.Columns()))
-	if err := rows.Next(value); err != nil {
-		return "", err
-	}
-	return fmt.Sprint(value[0]), nil
 }
 
 // migrate makes the schema in an empty database and refuses a newer one. It

@@ -54,21 +54,6 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	}
 }
 
-func TestAConnectionWithoutItsPragmasIsRefused(t *testing.T) {
-	for _, p := range []pragma{
-		{"synchronous=FULL", "synchronous", "3"},
-		{"sinchronous=FULL", "sinchronous", "2"}, // SQLite ignores a misspelt name
-		{"journal_mode=OFF", "journal_mode", "wal"},
-		{"synchronous=", "synchronous", "2"},
-	} {
-		db := sql.OpenDB(newConnector(tempFile(t), []pragma{p}))
-		if err := db.PingContext(t.Context()); err == nil {
-			t.Errorf("%v was taken", p)
-		}
-		db.Close()
-	}
-}
-
 func TestForeignAndNewerDatabasesAreRefusedAndLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(t *testing.T, file string)

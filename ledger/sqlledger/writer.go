@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"formledger/ledger"
+	"formledger/ledger/sqlfile"
 )
 
 // write is one caller's work inside a shared transaction.
@@ -240,7 +241,7 @@ func (w *writer) recover(cause error) error {
 
 // notice looks at an error, of a reader too, and returns the one to pass on.
 func (w *writer) notice(err error) error {
-	if !isBroken(err) {
+	if !sqlfile.Broken(err) {
 		return err
 	}
 	w.brokenOnce.Do(func() {

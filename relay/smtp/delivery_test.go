@@ -21,7 +21,7 @@ func (p *postfix) sender() *Sender {
 func enquiry(id, value string) relay.Message {
 	m := message()
 	m.MessageID = id + "@shop.example"
-	m.Lines = []relay.Line{{Label: "Message", Values: []string{value}}}
+	m.Text = relay.TextOf([]relay.Line{{Label: "Message", Values: []string{value}}})
 	return m
 }
 
@@ -36,7 +36,8 @@ func (p *postfix) send(m relay.Message) relay.Verdict {
 
 func TestPostfixTakesAnEnquiryWhole(t *testing.T) {
 	p := startPostfix(t, true)
-	m := enquiry("whole", "Grüße 👋🏽\n\n.\n..\n.dot\n   spaces   \nthe end")
+	const typed = "Grüße 👋🏽\n\n.\n..\n.dot\n   spaces   \nthe end"
+	m := enquiry("whole", typed)
 	m.Subject = "Anfrage über Möbel 🪑"
 	v := p.send(m)
 	if v.Finding != relay.Accepted || !strings.HasPrefix(v.Receipt, "smtp:250 2.0.0 Ok: queued as ") {
@@ -62,7 +63,7 @@ func TestPostfixTakesAnEnquiryWhole(t *testing.T) {
 	if date, err := h.Date(); err != nil || !date.Equal(m.Date) {
 		t.Errorf("%v, date %s", err, date)
 	}
-	if !strings.Contains(text, "\n"+m.Lines[0].Values[0]+"\n") {
+	if !strings.Contains(text, "\n"+typed+"\n") {
 		t.Errorf("not what was typed:\n%s", text)
 	}
 }
@@ -118,7 +119,7 @@ func TestPostfixIsNotInjectedInto(t *testing.T) {
 	p := startPostfix(t, true)
 	m := enquiry("injected", "hello")
 	m.ReplyTo = "anna@example.org\r\nBcc: evil@shop.example"
-	m.Lines[0].Label = "Name\r\nBcc: evil@shop.example\r\n\r\n."
+	m.Text = relay.TextOf([]relay.Line{{Label: "Name\r\nBcc: evil@shop.example\r\n\r\n.", Values: []string{"hello"}}})
 	if v := p.send(m); v.Finding != relay.Accepted {
 		t.Fatalf("%+v", v)
 	}

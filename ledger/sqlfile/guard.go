@@ -1,10 +1,9 @@
-package sqlledger
+package sqlfile
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +20,9 @@ var networkTypes = map[string]bool{
 	"fuse.davfs": true, "fuse.ceph-fuse": true, "fuse.gcsfuse": true, "fuse.cephfs": true,
 }
 
-// refuseNetwork fails if a file lies, or would lie, on a network filesystem.
+// RefuseNetwork fails if a file lies, or would lie, on a network filesystem.
 // Where the system does not tell (it is not Linux), it takes the file as it is.
-func refuseNetwork(file string) error {
+func RefuseNetwork(file string) error {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil
@@ -36,10 +35,10 @@ func refuseNetwork(file string) error {
 		real, err = filepath.Abs(real)
 	}
 	if err != nil {
-		return fmt.Errorf("looking at the ledger's folder: %w", err)
+		return fmt.Errorf("looking at the database's folder: %w", err)
 	}
 	if kind := filesystemOf(real, string(mounts)); networkTypes[kind] {
-		return fmt.Errorf("%s lies on a network filesystem (%s), where SQLite cannot keep the ledger safe: please name a folder on a local disk with --data", file, kind)
+		return fmt.Errorf("%s lies on a network filesystem (%s), where SQLite cannot keep a database safe: please name a folder on a local disk with --data", file, kind)
 	}
 	return nil
 }
@@ -107,11 +106,4 @@ var mountPoint = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\
 
 func within(path, point string) bool {
 	return point == "/" || path == point || strings.HasPrefix(path, point+"/")
-}
-
-// escapePath makes a path safe inside an SQLite URI, where ? and # end it, and
-// two slashes begin a host.
-// Source: https://www.sqlite.org/uri.html
-func escapePath(path string) string {
-	return (&url.URL{Path: filepath.Clean(path)}).EscapedPath()
 }

@@ -1,4 +1,4 @@
-package sqlledger
+package sqlfile
 
 import (
 	"os"
@@ -90,23 +90,19 @@ func TestANetworkFilesystemIsRefused(t *testing.T) {
 	networkTypes["tmpfs"] = true
 	t.Cleanup(func() { delete(networkTypes, "tmpfs") })
 	near := t.TempDir()
-	if refuseNetwork(filepath.Join(near, "x")) != nil || refuseNetwork(filepath.Join(far, "x")) == nil {
+	if RefuseNetwork(filepath.Join(near, "x")) != nil || RefuseNetwork(filepath.Join(far, "x")) == nil {
 		t.Skip("the two folders do not lie on different filesystems")
 	}
 	link := filepath.Join(near, "folder")
-	fileLink := filepath.Join(near, "ledger.db")
+	fileLink := filepath.Join(near, "data.db")
 	target := filepath.Join(far, "target.db")
 	for _, err := range []error{os.Symlink(far, link), os.WriteFile(target, nil, 0o600), os.Symlink(target, fileLink)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{filepath.Join(far, "ledger.db"), filepath.Join(link, "ledger.db"), fileLink} {
-		d, err := Open(t.Context(), file, Options{})
-		if err == nil {
-			d.Close()
-		}
-		if err == nil || !strings.Contains(err.Error(), "network filesystem (tmpfs)") {
+	for _, file := range []string{filepath.Join(far, "data.db"), filepath.Join(link, "data.db"), fileLink} {
+		if err := Prepare(file); err == nil || !strings.Contains(err.Error(), "network filesystem (tmpfs)") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
