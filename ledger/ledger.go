@@ -48,7 +48,8 @@ type Ledger interface {
 	Claim(ctx context.Context, c NewClaim) (Claimed, error)
 	// Settle records an acknowledgment. It reports whether the row is accepted
 	// under this claim. A stale one beside another claim changes nothing but
-	// Needs, which becomes disputed.
+	// Needs, which becomes disputed; so does one that names an earlier claim and
+	// contradicts an operator.
 	Settle(ctx context.Context, a Acknowledgment) (bool, error)
 	// Doubt records that a call ended without proof: the row becomes uncertain.
 	// It reports whether the row was changed. On a disputed row, how the call
@@ -114,6 +115,11 @@ type Acknowledgment struct {
 	PayloadHash string
 	Claim       Token
 	Receipt     string
+	// Earlier is the claim under which the far end had taken the same content
+	// before; this claim's call has sent nothing then. If an operator had declared
+	// that nothing had arrived, the two contradict each other: the row is accepted
+	// and disputed.
+	Earlier Token
 	// Note is put on record beside the happy path: what the far end said when it
 	// took the message for some of its recipients only. Usually empty.
 	Note string

@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"strings"
 	"time"
 
 	"formledger/ledger"
@@ -12,6 +13,8 @@ func lateChecks() []check {
 		{"ALateAcknowledgmentSettlesAReleasedRow", lateOnReleased},
 		{"ALateAcknowledgmentSettlesAClosedRow", lateOnClosed},
 		{"ALateAcknowledgmentBesideAnotherClaimOnlyDisputes", lateBesideAnother},
+		{"AnAcknowledgmentOfAnEarlierClaimSettlesAndSaysSo", earlierSettles},
+		{"AnAcknowledgmentOfAnEarlierClaimContradictsAnOperator", earlierContradicts},
 		{"ADisputeIsRaisedAgainByNewEvidenceOnly", disputedOnce},
 	}
 }
@@ -56,6 +59,63 @@ func lateOnClosed(f *fixture) {
 			f.Errorf("%s: %+v", s.name, row)
 		}
 		f.lastEvent(c, ledger.EventLateAcknowledged, Ack(c, 0).Receipt)
+	}
+}
+
+// earlierAck is what a far end says that had taken the content under an earlier
+// claim.
+func earlierAck(c, earlier ledger.NewClaim, after time.Duration) ledger.Acknowledgment {
+	a := Ack(c, after)
+	a.Earlier = earlier.Token
+	return a
+}
+
+func earlierSettles(f *fixture) {
+	for _, doubted := range []bool{false, true} {
+		first := f.released()
+		c := Again(first, time.Minute)
+		f.own(c)
+		if doubted {
+			f.doubt(End(c, "timeout/answer", 2*time.Minute), true)
+		}
+		for range 2 { // the second repeats what errored and happened
+			f.settle(earlierAck(c, first, time.Hour), true)
+		}
+		row := f.row(c.ID)
+		if row.Status != ledger.Accepted || row.AcceptedBy != ledger.AcceptedByRelay || row.Needs != "" {
+			f.Errorf("%+v", row)
+		}
+		events := f.events(c.ID)
+		if last := events[len(events)-1]; last.Kind != ledger.EventLateAcknowledged || !strings.Contains(last.Note, first.Token.String()) {
+			f.Errorf("%+v", last)
+		}
+	}
+}
+
+func earlierContradicts(f *fixture) {
+	for _, doubted := range []bool{false, true} {
+		first := f.doubted()
+		f.decide(first.ID, ledger.NotReceived)
+		c := Again(first, 2*time.Hour)
+		f.own(c)
+		if doubted {
+			f.doubt(End(c, "timeout/answer", 3*time.Hour), true)
+		}
+		for range 2 {
+			f.settle(earlierAck(c, first, 4*time.Hour), true)
+		}
+		row := f.row(c.ID)
+		if row.Status != ledger.Accepted || row.AcceptedBy != ledger.AcceptedByRelay || row.Needs != ledger.NeedsDisputed {
+			f.Errorf("%+v", row)
+		}
+		events := f.events(c.ID)
+		if last := events[len(events)-1]; last.Kind != ledger.EventDisputed || !strings.Contains(last.Note, first.Token.String()) {
+			f.Errorf("%+v", last)
+		}
+		f.decide(c.ID, ledger.Received)
+		if row := f.row(c.ID); row.Needs != "" || row.AcceptedBy != ledger.AcceptedByRelay {
+			f.Errorf("%+v", row)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func (d *DB) Settle(ctx context.Context, a ledger.Acknowledgment) (bool, error) 
 		return false, errNoClaim
 	}
 	own := false
-	err := d.writer.submit(ctx, &write{atomic: a.Note != "", do: func(t *transaction) (err error) {
+	err := d.writer.submit(ctx, &write{atomic: a.Note != "" || !a.Earlier.IsZero(), do: func(t *transaction) (err error) {
 		own, err = t.settleOwn(a)
 		return err
 	}})
@@ -85,10 +85,39 @@ func (d *DB) Settle(ctx context.Context, a ledger.Acknowledgment) (bool, error) 
 
 func (t *transaction) settleOwn(a ledger.Acknowledgment) (bool, error) {
 	n, err := t.exec(settleOwn, text(a.Receipt), millis(a.At), a.ID.String(), a.PayloadHash, a.Claim.String())
-	if err != nil || n == 0 || a.Note == "" {
-		return n == 1, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if !a.Earlier.IsZero() {
+		return true, t.acceptedBefore(a)
+	}
+	if a.Note == "" {
+		return true, nil
 	}
 	return true, t.record(eventOf(a, ledger.EventPartlyRefused))
+}
+
+// acceptedBefore puts on record that the far end had taken the message under an
+// earlier claim, and before the operator if one of them had decided otherwise.
+func (t *transaction) acceptedBefore(a ledger.Acknowledgment) error {
+	contradicted, err := t.any(findKind, a.ID.String(), string(ledger.EventNotReceived))
+	if err != nil {
+		return err
+	}
+	if contradicted {
+		return t.contradict(eventOf(a, ledger.EventDisputed))
+	}
+	return t.record(eventOf(a, ledger.EventLateAcknowledged))
+}
+
+// any reports whether there is such an event.
+func (t *transaction) any(s statement, args ...any) (bool, error) {
+	rows, err := t.query(s, args...)
+	if err != nil {
+		return false, err
+	}
+	found, err := collect(rows, scanEvent)
+	return len(found) > 0, err
 }
 
 // settleOdd is what is left once a settle did not find its row processing under
@@ -109,6 +138,9 @@ func (t *transaction) settleOdd(a ledger.Acknowledgment) (bool, error) {
 	n, err := t.exec(settleLate, text(a.Receipt), millis(a.At), a.ID.String(), a.PayloadHash, a.Claim.String())
 	if err != nil {
 		return false, err
+	}
+	if n == 1 && !a.Earlier.IsZero() {
+		return true, t.acceptedBefore(a)
 	}
 	if n == 1 {
 		return true, t.record(eventOf(a, ledger.EventLateAcknowledged))
@@ -151,6 +183,9 @@ func (t *transaction) contradict(e ledger.Event) error {
 
 func eventOf(a ledger.Acknowledgment, kind ledger.EventKind) ledger.Event {
 	note := a.Receipt
+	if !a.Earlier.IsZero() {
+		note += "\naccepted under the earlier claim " + a.Earlier.String()
+	}
 	if a.Note != "" {
 		note += "\n" + a.Note
 	}
@@ -226,12 +261,8 @@ func endedEvent(e ledger.Ended, kind ledger.EventKind) ledger.Event {
 // recordOnce adds an event that the row's record does not hold yet, so that
 // repeats of an errored write leave one.
 func (t *transaction) recordOnce(e ledger.Event) error {
-	rows, err := t.query(findEvent, e.Submission.String(), string(e.Kind), token(e.Claim), text(e.Cause), text(e.Note))
-	if err != nil {
-		return err
-	}
-	known, err := collect(rows, scanEvent)
-	if err != nil || len(known) > 0 {
+	known, err := t.any(findEvent, e.Submission.String(), string(e.Kind), token(e.Claim), text(e.Cause), text(e.Note))
+	if err != nil || known {
 		return err
 	}
 	return t.record(e)

@@ -35,6 +35,7 @@ const (
 	readRow
 	insertEvent
 	findEvent
+	findKind
 	countConflict
 	lapseBefore
 	lapseClaim
@@ -86,6 +87,8 @@ var statements = [statementCount]string{
 
 	findEvent: `SELECT ` + eventColumns + ` FROM events WHERE submission = $1 AND kind = $2
  AND claim IS NOT DISTINCT FROM $3 AND cause IS NOT DISTINCT FROM $4 AND note IS NOT DISTINCT FROM $5 LIMIT 1`,
+
+	findKind: `SELECT ` + eventColumns + ` FROM events WHERE submission = $1 AND kind = $2 LIMIT 1`,
 
 	countConflict: `INSERT INTO events (id, submission, at, kind, actor, last_at)
  VALUES ($1, $2, $3, 'conflict', 'system', $3)
