@@ -51,6 +51,7 @@ func (h *Hold) Claim(ctx context.Context, want ledger.NewClaim) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
+	want.RelayEpoch = h.epoch(ctx)
 	now := h.now()
 	want.Policy, want.Token, want.At, want.LeaseUntil = ledger.Hold, token, now, now.Add(h.timing.Lease)
 	failpoint.Hit("hold.before-claim")
@@ -62,6 +63,14 @@ func (h *Hold) Claim(ctx context.Context, want ledger.NewClaim) (Claim, error) {
 	}
 	failpoint.Hit("hold.after-claim")
 	return Claim{claimed.Owned, claimed.Row, NewLease(want.LeaseUntil, h.now)}, nil
+}
+
+// epoch is that of a far end that has one.
+func (h *Hold) epoch(ctx context.Context) string {
+	if r, ok := h.sender.(Remembering); ok {
+		return r.Epoch(ctx)
+	}
+	return ""
 }
 
 func (h *Hold) claimRepeatedly(ctx context.Context, want ledger.NewClaim) (ledger.Claimed, error) {
@@ -86,7 +95,7 @@ type Ending struct {
 // under deadlines of its own: nobody's leaving cancels it. Nothing is reported
 // as recorded that is not in the ledger.
 func (h *Hold) Carry(c Claim, m Message) Ending {
-	m.Claim = c.Row.Claim
+	m.Claim, m.RelayEpoch = c.Row.Claim, c.Row.RelayEpoch
 	verdict := h.call(c.lease, m)
 	failpoint.Hit("hold.before-settle")
 	ending := h.record(c, verdict)
@@ -149,7 +158,7 @@ func (h *Hold) recordOnce(ctx context.Context, row ledger.Submission, v Verdict)
 	var err error
 	switch v.Finding {
 	case Accepted:
-		changed, err = h.ledger.Settle(ctx, acknowledgment(row, v, at))
+		changed, err = h.ledger.Settle(ctx, AcknowledgmentOf(row, v, at))
 		row.Status, row.AcceptedBy, row.Receipt = ledger.Accepted, ledger.AcceptedByRelay, v.Receipt
 	case NotSent:
 		changed, err = h.ledger.Release(ctx, ended)
@@ -164,10 +173,11 @@ func (h *Hold) recordOnce(ctx context.Context, row ledger.Submission, v Verdict)
 	return h.ledger.Submission(ctx, row.ID)
 }
 
-// acknowledgment goes without the conversation, unless that holds what the
-// operator has to know: the happy path writes no event.
-func acknowledgment(row ledger.Submission, v Verdict, at time.Time) ledger.Acknowledgment {
-	a := ledger.Acknowledgment{ID: row.ID, PayloadHash: row.PayloadHash, Claim: row.Claim, Receipt: v.Receipt, At: at}
+// AcknowledgmentOf is what an accepting verdict means for the ledger. It goes
+// without the conversation, unless that holds what the operator has to know: the
+// happy path writes no event.
+func AcknowledgmentOf(row ledger.Submission, v Verdict, at time.Time) ledger.Acknowledgment {
+	a := ledger.Acknowledgment{ID: row.ID, PayloadHash: row.PayloadHash, Claim: row.Claim, Receipt: v.Receipt, Earlier: v.Earlier, At: at}
 	if v.Partly {
 		a.Note = v.Conversation
 	}
@@ -176,7 +186,7 @@ func acknowledgment(row ledger.Submission, v Verdict, at time.Time) ledger.Ackno
 
 // report logs what is not the happy path. The log holds no word of the enquiry.
 func (h *Hold) report(c Claim, v Verdict, e Ending) {
-	if v.Finding == Accepted && e.Recorded && !v.Partly {
+	if v.Finding == Accepted && e.Recorded && !v.Partly && v.Earlier.IsZero() {
 		return
 	}
 	h.log.Warn("relay call", "reference", c.Row.Reference, "form", c.Row.Form, "verdict", v.Finding.String(),

@@ -3,6 +3,8 @@ package relay
 import (
 	"context"
 	"fmt"
+
+	"formledger/ledger"
 )
 
 // Finding is what a sender knows after a call. The zero value is Unknown, so
@@ -53,6 +55,9 @@ type Verdict struct {
 	Permanent bool   // NotSent for good: the same message would be refused again
 	Cause     Cause  // why it is not Accepted
 	Partly    bool   // Accepted, but refused for some of the recipients
+	// Earlier is the claim under which the far end had taken the same content
+	// before: this call has sent nothing then.
+	Earlier ledger.Token
 
 	// Conversation is what was said, for the operator; redacted. Senders that
 	// hold no conversation leave it empty.
@@ -81,4 +86,17 @@ type Sender interface {
 	// before the step that cannot be taken back, and then stops as not sent.
 	// ctx carries the deadline of the call.
 	Send(ctx context.Context, m Mail, lease Lease) Verdict
+}
+
+// Remembering is a Sender whose far end keeps a memory of the claims it was
+// called under, and can be asked about them.
+type Remembering interface {
+	Sender
+	// Epoch names the far end's present memory, or is "" while nobody knows it. It
+	// is stored with a claim: what another memory says of it proves nothing.
+	Epoch(ctx context.Context) string
+	// Inquire asks what became of the row's claim. Unless it only peeks, the far
+	// end refuses a claim that it has never seen from then on; the verdict is
+	// NotSent then, and otherwise as that of the call.
+	Inquire(ctx context.Context, row ledger.Submission, peek bool) Verdict
 }

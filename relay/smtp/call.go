@@ -7,6 +7,7 @@ import (
 
 	"formledger/ledger/failpoint"
 	"formledger/relay"
+	"formledger/relay/netcause"
 	"formledger/relay/smtp/syntax"
 )
 
@@ -95,7 +96,7 @@ func (c *call) hindrance() string {
 	if !c.lease.Held() {
 		return codeLapsed
 	}
-	if over(c.ctx) {
+	if netcause.Over(c.ctx) {
 		return codeDeadline
 	}
 	return ""

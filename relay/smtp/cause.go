@@ -2,18 +2,12 @@ package smtp
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
-	"io"
-	"net"
 	"net/textproto"
-	"os"
 	"strconv"
-	"syscall"
-	"time"
 
+	"formledger/relay/netcause"
 	"formledger/relay/smtp/syntax"
 )
 
@@ -34,21 +28,21 @@ const (
 
 // The codes that others ask for. A reply of the server has its own, "smtp_451".
 const (
-	codeRefused      = "connect_refused"
-	codeUnreachable  = "connect_failed"
-	codeDNS          = "dns"
-	codeUntrusted    = "certificate_untrusted"
-	codeName         = "certificate_name"
-	codeExpired      = "certificate_expired"
-	codeNotTLS       = "not_tls"
-	codeTLS          = "tls_failed"
+	codeRefused      = netcause.Refused
+	codeUnreachable  = netcause.Unreachable
+	codeDNS          = netcause.DNS
+	codeUntrusted    = netcause.Untrusted
+	codeName         = netcause.WrongName
+	codeExpired      = netcause.Expired
+	codeNotTLS       = netcause.NotTLS
+	codeTLS          = netcause.TLS
 	codeNoStartTLS   = "starttls_missing"
 	codeAuthRefused  = "auth_refused"
 	codeNoAuth       = "auth_unsupported"
 	codeAuthFailed   = "auth_failed"
-	codeClosed       = "closed"
-	codeReset        = "reset"
-	codeTimeout      = "timeout"
+	codeClosed       = netcause.Closed
+	codeReset        = netcause.Reset
+	codeTimeout      = netcause.Timeout
 	codeGarbage      = "garbage"
 	codeTooLong      = "reply_too_long"
 	codeLapsed       = "lease_lapsed"
@@ -61,50 +55,22 @@ const (
 	codeNotConnected = "failed"
 )
 
-// known is an error that a code stands for.
-type known struct {
-	err  error
-	code string
-}
-
-// causes are looked through in this order.
-func causes() []known {
-	return []known{
-		{syntax.ErrTooLong, codeTooLong},
-		{syntax.ErrGarbage, codeGarbage},
-		{syscall.ECONNREFUSED, codeRefused},
-		{syscall.ECONNRESET, codeReset},
-		{syscall.EPIPE, codeReset},
-		{syscall.ECONNABORTED, codeReset},
-		{io.EOF, codeClosed},
-		{io.ErrUnexpectedEOF, codeClosed},
-		{net.ErrClosed, codeClosed},
-	}
-}
-
 // codeOf names why a step failed. It goes by the kind of the error: texts change.
 func codeOf(ctx context.Context, err error, stage string) string {
-	for _, code := range []string{codeOfReply(err, stage), codeOfTLS(err)} {
+	for _, code := range []string{codeOfReply(err, stage), netcause.OfTLS(err)} {
 		if code != "" {
 			return code
 		}
 	}
-	if over(ctx) {
+	switch {
+	case netcause.Over(ctx):
 		return codeDeadline
-	}
-	for _, c := range causes() {
-		if errors.Is(err, c.err) {
-			return c.code
-		}
+	case errors.Is(err, syntax.ErrTooLong):
+		return codeTooLong
+	case errors.Is(err, syntax.ErrGarbage):
+		return codeGarbage
 	}
 	return codeOfNetwork(err, stage)
-}
-
-// over reports whether the call's own time has passed. The connection's
-// deadline is the same moment, and may be noticed before ctx ends.
-func over(ctx context.Context) bool {
-	end, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(end)
 }
 
 func codeOfReply(err error, stage string) string {
@@ -134,34 +100,9 @@ func replyCode(code int, stage string) string {
 	return codeGarbage
 }
 
-func codeOfTLS(err error) string {
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return codeNotTLS
-	}
-	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return codeName
-	}
-	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
-		return codeExpired
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return codeUntrusted
-	}
-	if _, ok := errors.AsType[tls.AlertError](err); ok {
-		return codeTLS
-	}
-	return ""
-}
-
 func codeOfNetwork(err error, stage string) string {
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return codeDNS
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
-		return codeTimeout
-	}
-	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		return codeTimeout
+	if code := netcause.Of(err); code != "" {
+		return code
 	}
 	switch stage {
 	case stageConnect:
