@@ -87,8 +87,9 @@ type Ledger interface {
 
 // Filter chooses rows for List.
 type Filter struct {
-	NeedsSomebody bool // only the operator's queue
-	Limit         int  // 0: all
+	NeedsSomebody bool   // only the operator's queue
+	Status        Status // only this one; empty: any
+	Limit         int    // 0: all
 }
 
 // NewClaim asks for the right to make one relay call for one submission.

@@ -88,6 +88,14 @@ type Sender interface {
 	Send(ctx context.Context, m Mail, lease Lease) Verdict
 }
 
+// Codes of a Remembering far end's answers that prove nothing.
+const (
+	CodeEpochChanged    = "epoch_changed"    // its memory is not the one that the claim relies on
+	CodeRelayProcessing = "relay_processing" // it is still at work
+	CodeRelayUncertain  = "relay_uncertain"  // it does not know itself
+	CodeRelayUnseen     = "relay_unseen"     // never seen, and not sealed
+)
+
 // Remembering is a Sender whose far end keeps a memory of the claims it was
 // called under, and can be asked about them.
 type Remembering interface {

@@ -162,11 +162,14 @@ func newResolve(s streams, p *places) *cobra.Command {
 				kind = ledger.NotReceived
 			}
 			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error {
-				k, err := d.Resolve(c.Context(), args[0], desk.Ruling{Kind: kind, By: by, Note: note, Seen: seen})
+				done, err := d.Resolve(c.Context(), args[0], desk.Ruling{Kind: kind, By: by, Note: note, Seen: seen})
 				if err != nil {
-					return unresolved(k, err)
+					return unresolved(done.Case, err)
 				}
-				printCase(s.out, k)
+				printCase(s.out, done.Case)
+				if done.Said != "" {
+					fmt.Fprintln(s.out, done.Said)
+				}
 				return nil
 			})
 		},

@@ -114,6 +114,8 @@ func listRows(f *fixture) {
 	f.listed(ledger.Filter{Limit: 2}, all[:2])
 	f.listed(ledger.Filter{NeedsSomebody: true}, queue)
 	f.listed(ledger.Filter{NeedsSomebody: true, Limit: 3}, queue[:3])
+	f.listed(ledger.Filter{NeedsSomebody: true, Status: ledger.Uncertain, Limit: 3}, queue[:3])
+	f.listed(ledger.Filter{Status: ledger.Processing}, []ledger.Submission{all[1]})
 }
 
 func (f *fixture) listed(filter ledger.Filter, want []ledger.Submission) {

@@ -68,14 +68,14 @@ func (d *DB) ByReference(ctx context.Context, ref ledger.Reference) ([]ledger.Su
 
 // List reads rows, oldest first; see ledger.Ledger.
 func (d *DB) List(ctx context.Context, f ledger.Filter) ([]ledger.Submission, error) {
-	where, limit := ``, int64(math.MaxInt64)
+	where, limit := `WHERE ($2 = '' OR status = $2) `, int64(math.MaxInt64)
 	if f.NeedsSomebody {
-		where = `WHERE needs IS NOT NULL `
+		where += `AND needs IS NOT NULL `
 	}
 	if f.Limit > 0 {
 		limit = int64(f.Limit)
 	}
-	return d.list(ctx, where+`ORDER BY created_at, id LIMIT $1`, limit)
+	return d.list(ctx, where+`ORDER BY created_at, id LIMIT $1`, limit, string(f.Status))
 }
 
 func (d *DB) list(ctx context.Context, rest string, args ...any) ([]ledger.Submission, error) {

@@ -13,11 +13,13 @@ import (
 	"github.com/google/uuid"
 
 	"formledger/ledger"
+	"formledger/relay"
 )
 
 // Desk works on a ledger, also while a server works on the same one.
 type Desk struct {
 	Ledger ledger.Ledger
+	Relay  relay.Remembering // nil: there is none that could be asked
 	Now    func() time.Time
 }
 
@@ -89,34 +91,71 @@ type Ruling struct {
 // Version names the state of a row that an operator looked at.
 func Version(row ledger.Submission) string { return strconv.FormatInt(row.UpdatedAt.UnixMilli(), 36) }
 
-// Resolve records a decision about one case, and returns the case as it is
-// afterwards. It fails with ErrNotFound, ErrAmbiguous, ErrNoteMissing, or what
-// ledger.Ledger.Decide fails with: ErrStale also if the case is not as it was
-// seen.
-func (d *Desk) Resolve(ctx context.Context, text string, r Ruling) (Case, error) {
+// Resolution is a decision that was taken, or what was found out instead.
+type Resolution struct {
+	Case Case   // as it is afterwards
+	Said string // what the operator has to know of it; usually empty
+}
+
+// ErrRelayAtWork: the relay is at work on the claim, so nobody can decide yet.
+var ErrRelayAtWork = errors.New("the relay is still at work on this message; please decide in a few minutes")
+
+// Resolve records a decision about one case. It fails with ErrNotFound,
+// ErrAmbiguous, ErrNoteMissing, ErrRelayAtWork, or what ledger.Ledger.Decide
+// fails with: ErrStale also if the case is not as it was seen.
+//
+// Before "not received" the relay is asked, which seals the claim against a late
+// arrival. If the relay vouches for the message, that settles it instead. A relay
+// that cannot be asked hinders nobody: should it have the message all the same,
+// the visitor's next send gets its acknowledgment, and sends no second mail.
+func (d *Desk) Resolve(ctx context.Context, text string, r Ruling) (Resolution, error) {
 	if r.Note == "" && r.Kind != ledger.Received {
-		return Case{}, ErrNoteMissing
+		return Resolution{}, ErrNoteMissing
 	}
 	cases, err := d.Find(ctx, text)
 	if err != nil {
-		return Case{}, err
+		return Resolution{}, err
 	}
 	if len(cases) > 1 {
-		return Case{}, ErrAmbiguous
+		return Resolution{}, ErrAmbiguous
 	}
 	seen := cases[0]
 	if r.Seen != "" && r.Seen != Version(seen.Row) {
-		return seen, ledger.ErrStale
+		return Resolution{Case: seen}, ledger.ErrStale
 	}
-	err = d.Ledger.Decide(ctx, ledger.Decision{Seen: seen.Row, Kind: r.Kind, By: r.By, Note: r.Note, At: d.Now()})
+	said, settled, err := d.inquireFirst(ctx, seen.Row, r)
+	if err == nil && !settled {
+		err = d.Ledger.Decide(ctx, ledger.Decision{Seen: seen.Row, Kind: r.Kind, By: r.By, Note: r.Note, At: d.Now()})
+	}
 	if err != nil {
-		return seen, err
+		return Resolution{Case: seen}, err
 	}
 	after, err := d.Find(ctx, seen.Row.ID.String())
 	if err != nil {
-		return seen, err
+		return Resolution{Case: seen}, err
 	}
-	return after[0], nil
+	return Resolution{Case: after[0], Said: said}, nil
+}
+
+// inquireFirst asks the relay before "not received", and records an acceptance.
+func (d *Desk) inquireFirst(ctx context.Context, row ledger.Submission, r Ruling) (said string, settled bool, err error) {
+	if r.Kind != ledger.NotReceived || d.Relay == nil || beyondAsking(row) != "" {
+		return "", false, nil
+	}
+	v := d.Relay.Inquire(ctx, row, false)
+	switch {
+	case v.Finding == relay.Accepted:
+		settled, err = d.record(ctx, row, v)
+		if err == nil && !settled {
+			err = ledger.ErrStale
+		}
+		return "The relay vouches for this message, so it is recorded as accepted, and your decision is not.", settled, err
+	case v.Finding == relay.NotSent:
+		return "The relay has sealed it, so that no late copy can go out.", false, nil
+	case busy(v):
+		return "", false, ErrRelayAtWork
+	}
+	return unproven(v.Cause) + " Your decision is recorded. If the relay has the message all the same, the visitor's next try brings its acknowledgment and no second mail, and you will find it disputed.", false, nil
 }
 
 // Sentence says of a row, for its operator, what is known and what is not.
