@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/BurntSushi/toml"
 
@@ -16,15 +14,12 @@ import (
 	"formledger/relay"
 )
 
-// settings is the configuration file.
+// settings is the configuration file of a form server.
 type settings struct {
-	Listen         string               `toml:"listen"`
-	Data           string               `toml:"data"`
-	PublicURL      string               `toml:"public_url"`
+	station
 	TrustedProxies []string             `toml:"trusted_proxies"`
 	PayloadKeys    string               `toml:"payload_keys"` // a file
-	Maildir        string               `toml:"maildir"`
-	SMTP           *smtpSettings        `toml:"smtp"`
+	Relay          *relaySettings       `toml:"relay"`
 	Timing         relay.Timing         `toml:"timing"`
 	Forms          []enquiry.Definition `toml:"form"`
 
@@ -57,16 +52,13 @@ func load(p places, listen string, environ []string) (config, error) {
 	if err != nil {
 		return config{}, err
 	}
-	s.Listen = firstOf(listen, env.Listen, s.Listen, defaultListen)
-	s.Data = firstOf(p.data, env.Data, s.Data, defaultData)
-	s.PublicURL = firstOf(env.PublicURL, s.PublicURL)
+	s.place(p, listen, env, defaultListen, defaultData)
 	if len(env.TrustedProxies) > 0 {
 		s.TrustedProxies = env.TrustedProxies
 	}
-	s.Maildir = firstOf(s.Maildir, filepath.Join(s.Data, "mail"))
 	s.PayloadKeys = firstOf(env.PayloadKeysFile, s.PayloadKeys, filepath.Join(s.Data, "keys", "payload-hash"))
 	s.keyText = env.PayloadKeys
-	if err := s.readSecrets(env); err != nil {
+	if err := errors.Join(s.readPassword(env), s.Relay.readKeys(env)); err != nil {
 		return config{}, err
 	}
 	return check(s)
@@ -83,10 +75,14 @@ func readSettings(file string) (settings, error) {
 	if err != nil {
 		return settings{}, fmt.Errorf("reading the configuration: %w", err)
 	}
+	if ofRelay(string(text)) {
+		return settings{}, fmt.Errorf("%s is the configuration of a relay; formledger relay runs it", file)
+	}
 	s, err := parse(file, string(text))
-	beside(filepath.Dir(file), &s.Data, &s.Maildir, &s.PayloadKeys)
-	if s.SMTP != nil {
-		beside(filepath.Dir(file), &s.SMTP.PasswordFile, &s.SMTP.CAFile)
+	s.beside(filepath.Dir(file))
+	beside(filepath.Dir(file), &s.PayloadKeys)
+	if s.Relay != nil {
+		beside(filepath.Dir(file), &s.Relay.Keys, &s.Relay.CAFile)
 	}
 	return s, err
 }
@@ -103,27 +99,43 @@ func beside(dir string, paths ...*string) {
 // parse decodes and checks a file. Every fault names its line.
 func parse(name, text string) (settings, error) {
 	s := settings{}
-	meta, err := toml.Decode(text, &s)
-	var syntax toml.ParseError
-	if errors.As(err, &syntax) {
-		return s, fmt.Errorf("%s, line %d: %s", name, syntax.Position.Line, syntax.Message)
-	}
+	lines, faults, err := readTOML(name, text, &s)
 	if err != nil {
-		return s, fmt.Errorf("%s: %w", name, err)
+		return s, err
 	}
 	s.Timing = s.timing()
+	faults = append(faults, at(name, lines.first("timing"), s.Timing.Check()), at(name, lines.first("smtp"), s.SMTP.check()),
+		at(name, lines.first("relay"), s.Relay.check()))
+	if s.Relay != nil && (s.SMTP != nil || s.Maildir != "") {
+		faults = append(faults, at(name, lines.first("relay"), errors.New("the mail goes to the relay, so smtp and maildir belong into the relay's own configuration; please remove them here")))
+	}
+	return s, errors.Join(append(faults, formFaults(name, lines, s.Forms)...)...)
+}
+
+// at names the line of a fault; no fault stays none.
+func at(name string, line int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s, line %d: %w", name, line, err)
+}
+
+// readTOML decodes a file, and finds the settings that there are none of.
+func readTOML(name, text string, into any) (lines, []error, error) {
+	meta, err := toml.Decode(text, into)
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		return nil, nil, fmt.Errorf("%s, line %d: %s", name, syntax.Position.Line, syntax.Message)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
 	lines := linesOf(text)
 	var faults []error
 	for _, key := range meta.Undecoded() {
 		faults = append(faults, fmt.Errorf("%s, line %d: there is no setting %q; please check its spelling with formledger config example", name, lines.unknown(key), key.String()))
 	}
-	if err := s.Timing.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("%s, line %d: %w", name, lines.first("timing"), err))
-	}
-	if err := s.SMTP.check(); err != nil {
-		faults = append(faults, fmt.Errorf("%s, line %d: %w", name, lines.first("smtp"), err))
-	}
-	return s, errors.Join(append(faults, formFaults(name, lines, s.Forms)...)...)
+	return lines, faults, nil
 }
 
 func formFaults(name string, lines lines, forms []enquiry.Definition) []error {
@@ -153,12 +165,8 @@ func check(s settings) (config, error) {
 	if len(s.Forms) == 0 {
 		return c, errors.New("the configuration has no [[form]]; formledger config example shows one")
 	}
-	if s.PublicURL != "" {
-		u, err := url.Parse(s.PublicURL)
-		if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || strings.TrimSuffix(s.PublicURL, "/") != u.Scheme+"://"+u.Host {
-			return c, fmt.Errorf("public_url %q is not an address like https://forms.example.com", s.PublicURL)
-		}
-		c.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
+	if err := c.checkPublicURL(); err != nil {
+		return c, err
 	}
 	for _, text := range s.TrustedProxies {
 		network, err := parseNetwork(text)

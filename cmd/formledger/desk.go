@@ -35,7 +35,11 @@ func atDesk(ctx context.Context, p places, s streams, work func(*desk.Desk) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(&desk.Desk{Ledger: db, Now: time.Now}), db.Close())
+	far, err := cfg.inquirer()
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return errors.Join(work(&desk.Desk{Ledger: db, Relay: far, Now: time.Now}), db.Close())
 }
 
 func newList(s streams, p *places) *cobra.Command {

@@ -51,23 +51,31 @@ something fails.`,
 // examine goes through everything. Without a configuration there is nothing
 // else to look at.
 func examine(ctx context.Context, p places, environ []string, dns txtLooker) []finding {
-	cfg, err := load(p, "", environ)
-	if err != nil {
-		return []finding{fail("configuration", err.Error(), "correct it; formledger config example shows how it is written")}
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	name := firstOf(p.config, "the built-in demo")
-	all := []finding{ok("configuration", fmt.Sprintf("%s; forms: %s", name, formNames(cfg)))}
-	all = append(all, examineKeys(cfg), examineLedger(ctx, cfg), examineDisk(cfg), examineClock(time.Now()))
-	all = append(all, examineMail(ctx, cfg))
-	for _, domain := range senderDomains(cfg) {
-		all = append(all, examineDomain(ctx, dns, domain, cfg.SMTP.DKIMSelector)...)
+	if p.ofRelay(environ) {
+		return examineStation(ctx, p, environ, dns)
+	}
+	cfg, err := load(p, "", environ)
+	if err != nil {
+		return []finding{misconfigured(err)}
+	}
+	all := []finding{ok("configuration", fmt.Sprintf("%s; forms: %s", firstOf(p.config, "the built-in demo"), formNames(cfg)))}
+	all = append(all, examineKeys(cfg), examineLedger(ctx, cfg), examineDisk(cfg.Data), examineClock(time.Now()))
+	if cfg.Relay != nil {
+		all = append(all, examineRelay(ctx, cfg)...)
+	} else {
+		all = append(all, examineMail(ctx, &cfg.station))
+		all = append(all, examineDomains(ctx, dns, &cfg.station, cfg.senders())...)
 	}
 	for _, f := range cfg.forms {
 		all = append(all, examineForm(f.Def())...)
 	}
 	return all
+}
+
+func misconfigured(err error) finding {
+	return fail("configuration", err.Error(), "correct it; formledger config example shows how it is written")
 }
 
 func printFindings(w io.Writer, findings []finding, asJSON bool) error {

@@ -11,6 +11,7 @@ type environment struct {
 	TrustedProxies                  []string
 	PayloadKeys, PayloadKeysFile    string
 	SMTPPassword, SMTPPasswordFile  string
+	RelayKeys, RelayKeysFile        string
 }
 
 const envPrefix = "FORMLEDGER_"
@@ -30,6 +31,7 @@ func readEnvironment(environ []string) (environment, error) {
 	}
 	for name, both := range map[string]bool{
 		"PAYLOAD_KEYS":  e.PayloadKeys != "" && e.PayloadKeysFile != "",
+		"RELAY_KEYS":    e.RelayKeys != "" && e.RelayKeysFile != "",
 		"SMTP_PASSWORD": e.SMTPPassword != "" && e.SMTPPasswordFile != "",
 	} {
 		if both {
@@ -65,6 +67,10 @@ func (e *environment) set(name, value string) error {
 		e.SMTPPassword = value
 	case "SMTP_PASSWORD_FILE":
 		e.SMTPPasswordFile = value
+	case "RELAY_KEYS":
+		e.RelayKeys = value
+	case "RELAY_KEYS_FILE":
+		e.RelayKeysFile = value
 	case "FAILPOINT": // of builds for tests; see ledger/failpoint
 	default:
 		return fmt.Errorf("the environment variable %s is not known; formledger serve --help lists those that are", name)

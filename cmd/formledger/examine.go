@@ -87,8 +87,7 @@ const (
 	noSpace     = 100 << 20 // bytes
 )
 
-func examineDisk(cfg config) finding {
-	dir := cfg.Data
+func examineDisk(dir string) finding {
 	for !exists(dir) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 	}
@@ -122,19 +121,19 @@ func examineClock(now time.Time) finding {
 	return ok("clock", now.UTC().Format(time.RFC3339)+", kept in step")
 }
 
-func examineMail(ctx context.Context, cfg config) finding {
-	if cfg.SMTP == nil {
-		return examineMaildir(cfg.Maildir)
+func examineMail(ctx context.Context, at *station) finding {
+	if at.SMTP == nil {
+		return examineMaildir(at.Maildir)
 	}
-	sender, err := cfg.smtpSender()
+	sender, err := at.smtpSender()
 	if err != nil {
 		return fail("mail server", err.Error(), "correct the table [smtp]")
 	}
 	cause, _ := sender.Login(ctx)
 	if cause != (relay.Cause{}) {
-		return fail("mail server", fmt.Sprintf("no login at %s (%s)", cfg.SMTP.Host, cause), smtp.Explain(cause, cfg.SMTP.server(nil)))
+		return fail("mail server", fmt.Sprintf("no login at %s (%s)", at.SMTP.Host, cause), smtp.Explain(cause, at.SMTP.server(nil)))
 	}
-	return ok("mail server", cfg.SMTP.Host+" takes the login; formledger test-send tries the whole way")
+	return ok("mail server", at.SMTP.Host+" takes the login; formledger test-send tries the whole way")
 }
 
 // examineMaildir looks without making anything.
@@ -150,15 +149,32 @@ func examineMaildir(dir string) finding {
 	return ok("mail folder", dir)
 }
 
-// senderDomains are those of the forms' senders. Where the mail stays on this
-// machine nobody asks for them.
-func senderDomains(cfg config) []string {
-	var domains []string
-	if cfg.SMTP == nil {
+// senders are the forms'.
+func (c config) senders() []string {
+	var all []string
+	for _, f := range c.forms {
+		all = append(all, f.Def().From)
+	}
+	return all
+}
+
+// examineDomains looks up the senders' domains, once each. Where the mail stays
+// on this machine nobody asks for them.
+func examineDomains(ctx context.Context, dns txtLooker, at *station, senders []string) []finding {
+	if at.SMTP == nil {
 		return nil
 	}
-	for _, f := range cfg.forms {
-		a, err := mail.ParseAddress(f.Def().From)
+	var all []finding
+	for _, domain := range domainsOf(senders) {
+		all = append(all, examineDomain(ctx, dns, domain, at.SMTP.DKIMSelector)...)
+	}
+	return all
+}
+
+func domainsOf(senders []string) []string {
+	var domains []string
+	for _, from := range senders {
+		a, err := mail.ParseAddress(from)
 		if err != nil {
 			continue
 		}

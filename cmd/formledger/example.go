@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -11,6 +12,11 @@ import (
 //
 //go:embed example.toml
 var exampleConfig string
+
+// exampleRelay is one of a relay.
+//
+//go:embed example-relay.toml
+var exampleRelay string
 
 // demoConfig is what runs without a configuration.
 //
@@ -24,30 +30,62 @@ func newConfig(s streams, p *places) *cobra.Command {
 		Args:  usage(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(&cobra.Command{
-		Use:   "example",
-		Short: "Print a commented configuration to start from",
-		Args:  usage(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(s.out, exampleConfig)
+	c.AddCommand(newExample(s), newCheck(s, p))
+	return c
+}
+
+func newExample(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:       "example [form|relay]",
+		Short:     "Print a commented configuration to start from",
+		ValidArgs: []string{"form", "relay"},
+		Args:      usage(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text := exampleConfig
+			if len(args) == 1 && args[0] == "relay" {
+				text = exampleRelay
+			}
+			_, err := fmt.Fprint(s.out, text)
 			return err
 		},
-	}, &cobra.Command{
+	}
+}
+
+func newCheck(s streams, p *places) *cobra.Command {
+	return &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration without starting anything",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			c, err := load(*p, "", s.environ)
-			if err == nil && c.SMTP != nil {
-				_, err = c.smtpSender()
-			}
+			said, err := checked(*p, s.environ)
 			if err == nil {
-				fmt.Fprintf(s.out, "The configuration is fine; its forms: %s\n", formNames(c))
+				_, err = fmt.Fprintln(s.out, said)
 			}
 			return err
 		},
-	})
-	return c
+	}
+}
+
+// checked reads a configuration, and the secrets that it needs.
+func checked(p places, environ []string) (string, error) {
+	if p.ofRelay(environ) {
+		s, err := loadStation(p, "", environ)
+		if err == nil && s.SMTP != nil {
+			_, err = s.smtpSender()
+		}
+		if err == nil {
+			_, err = s.callers()
+		}
+		return "The relay's configuration is fine; its callers: " + strings.Join(s.callerNames(), ", "), err
+	}
+	c, err := load(p, "", environ)
+	if err == nil && c.SMTP != nil {
+		_, err = c.smtpSender()
+	}
+	if err == nil && c.Relay != nil {
+		_, err = c.Relay.sender()
+	}
+	return "The configuration is fine; its forms: " + formNames(c), err
 }
 
 func formNames(c config) string {

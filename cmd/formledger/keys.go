@@ -65,15 +65,15 @@ func makeKeys(file, ledgerFile string) error {
 func writeOnce(file, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".keys-*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("writing the payload keys: %w", err)
+		return fmt.Errorf("writing the keys: %w", err)
 	}
 	defer os.Remove(f.Name())
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("writing the payload keys: %w", err)
+		return fmt.Errorf("writing the keys: %w", err)
 	}
 	if err := os.Link(f.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("writing the payload keys: %w", err)
+		return fmt.Errorf("writing the keys: %w", err)
 	}
 	return syncFolder(filepath.Dir(file))
 }

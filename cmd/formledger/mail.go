@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,45 @@ import (
 	"formledger/relay/maildir"
 	"formledger/relay/smtp"
 )
+
+// station is what a form server and a relay have in common: where they listen,
+// where they keep things, and where their mail goes.
+type station struct {
+	Listen    string        `toml:"listen"`
+	Data      string        `toml:"data"`
+	PublicURL string        `toml:"public_url"`
+	Maildir   string        `toml:"maildir"`
+	SMTP      *smtpSettings `toml:"smtp"`
+}
+
+// place fills in what flags, the environment and the defaults say.
+func (s *station) place(p places, listen string, env environment, usualListen, usualData string) {
+	s.Listen = firstOf(listen, env.Listen, s.Listen, usualListen)
+	s.Data = firstOf(p.data, env.Data, s.Data, usualData)
+	s.PublicURL = firstOf(env.PublicURL, s.PublicURL)
+	s.Maildir = firstOf(s.Maildir, filepath.Join(s.Data, "mail"))
+}
+
+// beside makes relative paths of a file mean the file's own folder.
+func (s *station) beside(dir string) {
+	beside(dir, &s.Data, &s.Maildir)
+	if s.SMTP != nil {
+		beside(dir, &s.SMTP.PasswordFile, &s.SMTP.CAFile)
+	}
+}
+
+// checkPublicURL wants an address without a path.
+func (s *station) checkPublicURL() error {
+	if s.PublicURL == "" {
+		return nil
+	}
+	u, err := url.Parse(s.PublicURL)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || strings.TrimSuffix(s.PublicURL, "/") != u.Scheme+"://"+u.Host {
+		return fmt.Errorf("public_url %q is not an address like https://forms.example.com", s.PublicURL)
+	}
+	s.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
+	return nil
+}
 
 // smtpSettings is the table [smtp]: the server that takes the mail.
 type smtpSettings struct {
@@ -32,8 +72,11 @@ type smtpSettings struct {
 // take long, because the server has two minutes to answer for the message.
 func (s settings) timing() relay.Timing {
 	t, usual := s.Timing, relay.DefaultTiming()
-	if s.SMTP != nil {
+	switch {
+	case s.SMTP != nil:
 		usual = usual.For(smtp.DefaultDeadlines().Total())
+	case s.Relay != nil: // which may be at work with a mail server
+		usual = usual.For(smtp.DefaultDeadlines().Total() + relayMargin)
 	}
 	t.Answer = orUsual(t.Answer, usual.Answer)
 	t.Call = orUsual(t.Call, usual.Call)
@@ -71,8 +114,8 @@ func (s *smtpSettings) server(roots *x509.CertPool) smtp.Config {
 		Password: s.password, Auth: s.Auth, HelloName: s.Hello, RootCAs: roots}
 }
 
-// readSecrets takes the password from the environment, or from its file.
-func (s *settings) readSecrets(env environment) error {
+// readPassword takes the password from the environment, or from its file.
+func (s *station) readPassword(env environment) error {
 	if s.SMTP == nil {
 		return nil
 	}
@@ -86,17 +129,25 @@ func (s *settings) readSecrets(env environment) error {
 	return err
 }
 
-// sender is where the mail goes: an SMTP server if there is one, or else the
-// Maildir.
+// sender is where the mail goes: a relay on another machine if there is one, or
+// else as from here.
 func (c config) sender() (relay.Sender, error) {
-	if c.SMTP == nil {
-		return maildir.New(c.Maildir)
+	if c.Relay != nil {
+		return c.Relay.sender()
 	}
-	return c.smtpSender()
+	return c.mailSender()
 }
 
-func (c config) smtpSender() (*smtp.Sender, error) {
-	server, err := c.smtpServer()
+// mailSender is an SMTP server if there is one, or else the Maildir.
+func (s *station) mailSender() (relay.Sender, error) {
+	if s.SMTP == nil {
+		return maildir.New(s.Maildir)
+	}
+	return s.smtpSender()
+}
+
+func (s *station) smtpSender() (*smtp.Sender, error) {
+	server, err := s.smtpServer()
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +156,16 @@ func (c config) smtpSender() (*smtp.Sender, error) {
 
 // smtpServer needs the password, which whoever only looks at the ledger may not
 // have in the environment.
-func (c config) smtpServer() (smtp.Config, error) {
-	if c.SMTP.Username != "" && c.SMTP.password == "" {
+func (s *station) smtpServer() (smtp.Config, error) {
+	if s.SMTP.Username != "" && s.SMTP.password == "" {
 		return smtp.Config{}, fmt.Errorf("[smtp] has a username and no password: name its file as password_file, or set %[1]sSMTP_PASSWORD or %[1]sSMTP_PASSWORD_FILE", envPrefix)
 	}
-	roots, err := authorities(c.SMTP.CAFile)
-	return c.SMTP.server(roots), err
+	roots, err := authorities(s.SMTP.CAFile)
+	return s.SMTP.server(roots), err
 }
 
-// authorities reads the certificates that the mail server's is trusted by; nil
-// are those of the system.
+// authorities reads the certificates that a server's is trusted by; nil are those
+// of the system.
 func authorities(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -132,12 +183,19 @@ func authorities(file string) (*x509.CertPool, error) {
 
 // mailGoes says to a person where the mail goes.
 func (c config) mailGoes() string {
-	if c.SMTP != nil {
-		return "through the mail server " + c.SMTP.Host
+	if c.Relay != nil {
+		return "to the relay " + c.Relay.URL
 	}
-	path, err := filepath.Abs(c.Maildir)
+	return c.station.mailGoes()
+}
+
+func (s *station) mailGoes() string {
+	if s.SMTP != nil {
+		return "through the mail server " + s.SMTP.Host
+	}
+	path, err := filepath.Abs(s.Maildir)
 	if err != nil {
-		path = c.Maildir
+		path = s.Maildir
 	}
 	return path + " (new messages are in its folder new)"
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 	"formledger/ledger"
 	"formledger/ledger/sqlledger"
 	"formledger/relay"
+	"formledger/relay/desk"
 )
 
 const serveHelp = `Run the form server.
@@ -36,6 +36,8 @@ Flags go before environment variables, and those before the configuration:
   FORMLEDGER_PAYLOAD_KEYS_FILE  the file that holds them
   FORMLEDGER_SMTP_PASSWORD      the password of the mail server, or
   FORMLEDGER_SMTP_PASSWORD_FILE the file that holds it
+  FORMLEDGER_RELAY_KEYS         the keys between here and the relay, or
+  FORMLEDGER_RELAY_KEYS_FILE    the file that holds them
 
 An interrupt (Ctrl+C) or SIGTERM lets running sends finish; a second one ends
 at once, which loses nothing: what was open is then called uncertain.`
@@ -83,8 +85,10 @@ type house struct {
 	hold    *relay.Hold
 	server  *handlers.Server
 	sweeper *relay.Sweeper
-	timing  relay.Timing
-	log     *slog.Logger
+	// reconciler is nil where there is no relay to ask, or it is off.
+	reconciler *reconciler
+	timing     relay.Timing
+	log        *slog.Logger
 }
 
 func open(ctx context.Context, cfg config, log *slog.Logger) (*house, error) {
@@ -103,6 +107,9 @@ func open(ctx context.Context, cfg config, log *slog.Logger) (*house, error) {
 	h := &house{db: db, timing: cfg.Timing, log: log}
 	h.hold = relay.NewHold(db, sender, cfg.Timing, time.Now, rand.Reader, log)
 	h.sweeper = newSweeper(db, cfg.Timing, log)
+	if far, ok := sender.(relay.Remembering); ok && cfg.Relay.every > 0 {
+		h.reconciler = &reconciler{desk: &desk.Desk{Ledger: db, Relay: far, Now: time.Now}, every: cfg.Relay.every, log: log}
+	}
 	h.server, err = handlers.New(handlers.Config{
 		Forms: cfg.forms, Ledger: db, Keys: keys, Hold: h.hold, Timing: cfg.Timing,
 		PublicURL: cfg.PublicURL, TrustedProxies: cfg.proxies, Now: time.Now, Log: log,
@@ -118,41 +125,25 @@ func newSweeper(l ledger.Ledger, t relay.Timing, log *slog.Logger) *relay.Sweepe
 	return &relay.Sweeper{Ledger: l, Timing: t, Log: log, Wall: time.Now, Mono: func() time.Duration { return time.Since(start) }}
 }
 
-// run serves until the context ends, then stops in order: not ready, no new
-// requests, running sends and their records finished, everything closed. It
-// ends at once, with an error, when the database is broken.
+// run serves until the context ends, and works in the background meanwhile.
 func (h *house) run(ctx context.Context, stop func(), listener net.Listener) error {
-	sweepCtx, endSweep := context.WithCancel(context.WithoutCancel(ctx))
-	defer endSweep()
-	var sweep sync.WaitGroup
-	sweep.Go(func() { h.sweeper.Run(sweepCtx) })
-	server := h.server.HTTPServer()
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	var err error
-	select {
-	case <-ctx.Done():
-		stop() // from here on a second signal ends the process at once
-		h.log.Info("stopping: running sends are finished first")
-		err = h.finish(server)
-	case <-h.db.Broken():
-		return fmt.Errorf("%w; the process ends, and its restart recovers", ledger.ErrBroken)
-	case err = <-failed:
-		err = errors.Join(err, h.finish(server))
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var workers sync.WaitGroup
+	workers.Go(func() { h.sweeper.Run(background) })
+	if h.reconciler != nil {
+		workers.Go(func() { h.reconciler.run(background) })
 	}
-	endSweep()
-	sweep.Wait()
+	err := serving{server: h.server.HTTPServer(), broken: h.db.Broken(), log: h.log, grace: h.timing.Lease, drain: h.server.Drain, finish: h.finish}.until(ctx, stop, listener)
+	if errors.Is(err, ledger.ErrBroken) {
+		return err
+	}
+	end()
+	workers.Wait()
 	return errors.Join(err, h.close())
 }
 
-// finish is the graceful part of stopping.
-func (h *house) finish(server *http.Server) error {
-	h.server.Drain()
-	ctx, cancel := context.WithTimeout(context.Background(), h.timing.Lease)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		return fmt.Errorf("waiting for running requests: %w", err)
-	}
+func (h *house) finish(ctx context.Context) error {
 	if err := h.server.Finish(ctx); err != nil {
 		return fmt.Errorf("waiting for running sends: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"formledger/ledger/enquiry"
 	"formledger/ledger/sqlledger"
 	"formledger/relay"
+	"formledger/relay/signed"
 	"formledger/relay/smtp"
 )
 
@@ -66,8 +67,8 @@ func testSend(ctx context.Context, cfg config, form *enquiry.Form, out io.Writer
 	if err != nil {
 		return err
 	}
-	listening := &listener{Sender: sender}
-	hold := relay.NewHold(db, listening, cfg.Timing, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
+	verdict := relay.Verdict{}
+	hold := relay.NewHold(db, listening(sender, &verdict), cfg.Timing, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
 	row, err := sendMarked(ctx, hold, keys, form)
 	hold.Close()
 	if err == nil && row.Free() {
@@ -76,7 +77,7 @@ func testSend(ctx context.Context, cfg config, form *enquiry.Form, out io.Writer
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	return tell(out, cfg, row, listening.verdict)
+	return tell(out, cfg, row, verdict)
 }
 
 // closeTest keeps a test that was not sent out of the operator's list: nobody
@@ -92,12 +93,30 @@ func closeTest(ctx context.Context, l ledger.Ledger, id uuid.UUID) error {
 // listener keeps the verdict of the one call for the person who asked for it.
 type listener struct {
 	relay.Sender
-	verdict relay.Verdict
+	verdict *relay.Verdict
 }
 
-func (l *listener) Send(ctx context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
-	l.verdict = l.Sender.Send(ctx, m, lease)
-	return l.verdict
+func (l listener) Send(ctx context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
+	*l.verdict = l.Sender.Send(ctx, m, lease)
+	return *l.verdict
+}
+
+// rememberingListener keeps the verdict of a far end that remembers.
+type rememberingListener struct {
+	relay.Remembering
+	listener
+}
+
+func (l rememberingListener) Send(ctx context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
+	return l.listener.Send(ctx, m, lease)
+}
+
+func listening(s relay.Sender, verdict *relay.Verdict) relay.Sender {
+	l := listener{s, verdict}
+	if far, ok := s.(relay.Remembering); ok {
+		return rememberingListener{far, l}
+	}
+	return l
 }
 
 // sendMarked sends an enquiry that says what it is, as policy hold sends any.
@@ -152,6 +171,9 @@ func meaning(v relay.Verdict) string {
 
 // advice says in one sentence what to change.
 func advice(cfg config, v relay.Verdict) string {
+	if cfg.Relay != nil {
+		return signed.Explain(v.Cause, cfg.Relay.URL)
+	}
 	if cfg.SMTP == nil {
 		return fmt.Sprintf("the mail folder did not take the message (%s)", v.Cause)
 	}

@@ -27,6 +27,15 @@ type Reconciled struct {
 	Why    string      // a sentence for the operator
 }
 
+// Unanswered reports whether the relay gave no answer that counts.
+func (r Reconciled) Unanswered() bool {
+	switch r.Cause.Code {
+	case "", relay.CodeEpochChanged, relay.CodeRelayProcessing, relay.CodeRelayUncertain, relay.CodeRelayUnseen:
+		return false
+	}
+	return r.Change == Unchanged
+}
+
 // ErrNoRelay: the configuration names no relay that could be asked.
 var ErrNoRelay = errors.New("there is no relay to ask: only a form server with a table [relay] can reconcile; for other mail paths look into the mailbox")
 
@@ -138,7 +147,7 @@ func meaning(row ledger.Submission, v relay.Verdict) Reconciled {
 	return r
 }
 
-// Busy reports whether the relay is at work on the claim: then nobody should
+// busy reports whether the relay is at work on the claim: then nobody should
 // decide yet.
 func busy(v relay.Verdict) bool { return v.Cause.Code == relay.CodeRelayProcessing }
 
