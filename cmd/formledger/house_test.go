@@ -38,6 +38,7 @@ func floorPlan() map[string][]string {
 		"relay/smtp":          {"relay", "relay/netcause", "relay/smtp/syntax", "ledger", "ledger/failpoint"},
 		"relay/smtp/syntax":   {},
 		"relay/smtp/smtptest": {},
+		"relay/samples":       {},
 		"relay/server":        {"relay", "relay/signed", "ledger", "ledger/failpoint", "ledger/sqlfile"},
 		"relay/signed":        {"relay", "relay/netcause", "ledger", "ledger/failpoint"},
 		"handlers/decode":     {"ledger/enquiry"},

@@ -34,9 +34,9 @@ func newKeygen(s streams) *cobra.Command {
 the same lines: ` + keysOfForm + ` for the form server, ` + keysOfRelay + ` for the relay.
 Carry the second to the relay's machine by a way that nobody else can read.
 
-To rotate: add the new lines to the relay's file and restart the relay; then put
-them in the place of the old ones at the form server and restart it; then remove
-the old lines at the relay.`,
+To rotate: add the new lines to the relay's file; put the new file in the place
+of the old one at the form server; then remove the old lines at the relay. After
+each step, a SIGHUP lets the program read its keys again, without a pause.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			text, err := signed.NewKeyFile(rand.Reader, time.Now())

@@ -59,14 +59,16 @@ environment variables FORMLEDGER_CONFIG, _DATA, _LISTEN, _PUBLIC_URL and
 _SMTP_PASSWORD (or _SMTP_PASSWORD_FILE) go before the configuration.
 
 An interrupt (Ctrl+C) or SIGTERM lets running sends finish; a second one ends at
-once, and what was open is then called uncertain.`,
+once, and what was open is then called uncertain. A SIGHUP reads the callers and
+their keys again.`,
 		Args: usage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadStation(*p, listen, s.environ)
 			if err != nil {
 				return err
 			}
-			return runRelay(c.Context(), cfg, s)
+			again := func() (stationSettings, error) { return loadStation(*p, listen, s.environ) }
+			return runRelay(c.Context(), cfg, again, s)
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "", "`address` to listen on (default \""+defaultRelayListen+"\")")
@@ -228,9 +230,22 @@ func openRelay(ctx context.Context, cfg stationSettings, log *slog.Logger) (*rel
 	return h, nil
 }
 
+// reload reads the callers again, with their keys.
+func (h *relayHouse) reload(again func() (stationSettings, error)) error {
+	cfg, err := again()
+	if err != nil {
+		return err
+	}
+	callers, err := cfg.callers()
+	if err != nil {
+		return err
+	}
+	return h.server.SetCallers(callers)
+}
+
 // runRelay serves until the context ends, and ends at once when the database is
 // broken.
-func runRelay(ctx context.Context, cfg stationSettings, s streams) error {
+func runRelay(ctx context.Context, cfg stationSettings, again func() (stationSettings, error), s streams) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewJSONHandler(s.err, nil))
@@ -243,8 +258,11 @@ func runRelay(ctx context.Context, cfg stationSettings, s streams) error {
 		return errors.Join(fmt.Errorf("cannot listen on %s: %w; another address can be named with --listen", cfg.Listen, err), h.calls.Close())
 	}
 	welcomeRelay(s, cfg, listener.Addr())
-	return errors.Join(serving{server: h.server.HTTPServer(), broken: h.calls.Broken(), log: log, grace: h.timing.Lease,
-		finish: h.server.Finish}.until(ctx, stop, listener), h.calls.Close())
+	err = serving{
+		server: h.server.HTTPServer(), reload: func() error { return h.reload(again) }, finish: h.server.Finish,
+		broken: h.calls.Broken(), grace: h.timing.Lease, log: log,
+	}.until(ctx, stop, listener)
+	return errors.Join(err, h.calls.Close())
 }
 
 func welcomeRelay(s streams, cfg stationSettings, at net.Addr) {

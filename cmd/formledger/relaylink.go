@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/mail"
 	"slices"
@@ -82,6 +83,23 @@ func (s *relaySettings) sender() (*signed.Sender, error) {
 		return nil, err
 	}
 	return signed.New(signed.Config{URL: s.URL, Keys: s.keys, Plain: s.Plain, RootCAs: roots})
+}
+
+// reloadKeys lets a sender that signs its calls use the keys as they are now.
+func reloadKeys(s relay.Sender, again func() (config, error)) error {
+	far, signs := s.(*signed.Sender)
+	if !signs {
+		return nil
+	}
+	cfg, err := again()
+	if err != nil {
+		return err
+	}
+	if cfg.Relay == nil || cfg.Relay.keys == nil {
+		return errors.New("the configuration has no [relay] with keys any more")
+	}
+	far.UseKeys(cfg.Relay.keys)
+	return nil
 }
 
 // inquirer is the relay that can be asked; nil if there is none.

@@ -40,7 +40,8 @@ Flags go before environment variables, and those before the configuration:
   FORMLEDGER_RELAY_KEYS_FILE    the file that holds them
 
 An interrupt (Ctrl+C) or SIGTERM lets running sends finish; a second one ends
-at once, which loses nothing: what was open is then called uncertain.`
+at once, which loses nothing: what was open is then called uncertain. A SIGHUP
+reads the keys of [relay] again.`
 
 func newServe(s streams, p *places) *cobra.Command {
 	listen := ""
@@ -54,7 +55,8 @@ func newServe(s streams, p *places) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(c.Context(), cfg, s)
+			again := func() (config, error) { return load(*p, listen, s.environ) }
+			return serve(c.Context(), cfg, again, s)
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "", "`address` to listen on (default \""+defaultListen+"\")")
@@ -62,8 +64,8 @@ func newServe(s streams, p *places) *cobra.Command {
 }
 
 // serve opens everything in the order in which it is needed, and closes it in
-// the reverse order.
-func serve(ctx context.Context, cfg config, s streams) error {
+// the reverse order. again reads the configuration once more.
+func serve(ctx context.Context, cfg config, again func() (config, error), s streams) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewJSONHandler(s.err, nil))
@@ -75,6 +77,7 @@ func serve(ctx context.Context, cfg config, s streams) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot listen on %s: %w; another address can be named with --listen", cfg.Listen, err), h.close())
 	}
+	h.reload = func() error { return reloadKeys(h.sender, again) }
 	welcome(s, cfg, listener.Addr())
 	return h.run(ctx, stop, listener)
 }
@@ -82,11 +85,13 @@ func serve(ctx context.Context, cfg config, s streams) error {
 // house is everything that serve has opened.
 type house struct {
 	db      *sqlledger.DB
+	sender  relay.Sender
 	hold    *relay.Hold
 	server  *handlers.Server
 	sweeper *relay.Sweeper
 	// reconciler is nil where there is no relay to ask, or it is off.
 	reconciler *reconciler
+	reload     func() error
 	timing     relay.Timing
 	log        *slog.Logger
 }
@@ -104,7 +109,7 @@ func open(ctx context.Context, cfg config, log *slog.Logger) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{db: db, timing: cfg.Timing, log: log}
+	h := &house{db: db, sender: sender, timing: cfg.Timing, log: log}
 	h.hold = relay.NewHold(db, sender, cfg.Timing, time.Now, rand.Reader, log)
 	h.sweeper = newSweeper(db, cfg.Timing, log)
 	if far, ok := sender.(relay.Remembering); ok && cfg.Relay.every > 0 {
@@ -134,7 +139,10 @@ func (h *house) run(ctx context.Context, stop func(), listener net.Listener) err
 	if h.reconciler != nil {
 		workers.Go(func() { h.reconciler.run(background) })
 	}
-	err := serving{server: h.server.HTTPServer(), broken: h.db.Broken(), log: h.log, grace: h.timing.Lease, drain: h.server.Drain, finish: h.finish}.until(ctx, stop, listener)
+	err := serving{
+		server: h.server.HTTPServer(), reload: h.reload, drain: h.server.Drain, finish: h.finish,
+		broken: h.db.Broken(), grace: h.timing.Lease, log: h.log,
+	}.until(ctx, stop, listener)
 	if errors.Is(err, ledger.ErrBroken) {
 		return err
 	}
