@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"testing"
@@ -190,6 +192,28 @@ func TestALapseThatCouldNotBeRecordedIsNotTold(t *testing.T) {
 		b.wants(b.asks(m), signed.StatusUncertain, "lease_lapsed")
 		b.wantMails(1)
 	}
+}
+
+// Between two tries to claim, of which the first had happened, the lease passes
+// and somebody is told that the claim is uncertain.
+func TestAClaimThatLapsedBeforeItWasGrantedIsNotSent(t *testing.T) {
+	b := newBench(t)
+	other := openCalls(t, b.file)
+	m := b.message()
+	claims := 0
+	b.calls.commit = func(step string, tx *sql.Tx) error {
+		if claims++; claims > 1 {
+			return tx.Commit()
+		}
+		must(t, tx.Commit())
+		r, err := other.known(context.Background(), m.Claim, time.Now().Add(time.Hour))
+		if err != nil || r.status != signed.StatusUncertain {
+			t.Errorf("%v, %+v", err, r)
+		}
+		return errInjected
+	}
+	b.wants(b.sends(m), signed.StatusUncertain, "lease_lapsed")
+	b.wantMails(0)
 }
 
 // The table itself refuses what no statement of the program would do.

@@ -89,6 +89,8 @@ func TestASignatureForOneThingIsNoneForAnother(t *testing.T) {
 			b.turnedAway(http.StatusUnauthorized, res, err)
 		}
 	}
+	res, err := b.form.post("/v1/%6dessages", signed.TagSend, m.SubmissionID.String(), jsonOf(m)) // another spelling, signed
+	b.turnedAway(http.StatusUnauthorized, res, err)
 	b.wantRows(0)
 }
 
