@@ -51,6 +51,7 @@ func remedies(url string) map[string]string {
 		"to_not_allowed":       "The relay does not let this key send to the form's To address: add it to the caller's to in the relay's configuration.",
 		"busy":                 "The relay was still at work on the same enquiry, from an earlier try: it may be sent again in a few minutes.",
 		"other_content":        "The relay has accepted another content under the same ID: it was changed, or the ledger was replaced by an older copy.",
+		"message_too_large":    "The message is larger than the relay takes: lower the form's limits.",
 		"not_rendered":         "The relay cannot make a mail of it: an address or the subject of the form is at fault.",
 		"too_many_recipients":  "The message has more recipients than the relay takes: shorten the form's to.",
 		"wrong_epoch":          "The relay's memory is another one than when it was last asked: the next call will know it.",
