@@ -62,6 +62,10 @@ fuzz: ## Run every fuzz target for a while (FUZZ=3000x, or FUZZ=10m)
 	  done; \
 	done
 
+.PHONY: screenshots
+screenshots: deps ## Write a picture of every state of the pages to ./screenshots
+	FORMLEDGER_SCREENSHOTS="$(CURDIR)/screenshots" $(GO) test -count=1 -run '^TestScreenshots$$' ./handlers
+
 .PHONY: soak
 soak: deps ## Run the tests twenty times over and fuzz for long (hours)
 	$(GO) test -race -count=20 -timeout 4h ./...

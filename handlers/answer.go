@@ -17,7 +17,8 @@ import (
 // particular to this request.
 type answer struct {
 	code     code
-	detail   string // instead of the catalogue's sentence
+	detail   enquiry.Sentence // instead of the catalogue's sentence
+	reason   string           // why the body could not be decoded, in English
 	problems []enquiry.Problem
 	replayed bool // nothing was done now: this is the recorded outcome
 }
@@ -25,20 +26,20 @@ type answer struct {
 // body is an answer's JSON: problem details (RFC 9457) with members of our own,
 // which stand in successful answers too.
 type body struct {
-	Type      string            `json:"type,omitempty"`
-	Title     string            `json:"title,omitempty"`
-	Status    int               `json:"status,omitempty"`
-	Detail    string            `json:"detail"`
-	Outcome   Outcome           `json:"outcome,omitempty"`
-	ID        string            `json:"id,omitempty"`
-	Reference ledger.Reference  `json:"reference,omitempty"`
-	Receipt   string            `json:"receipt,omitempty"`
-	Retryable bool              `json:"retryable"`
-	SafeNewID bool              `json:"safe_new_id"`
-	Contact   string            `json:"contact,omitempty"`
-	Errors    []enquiry.Problem `json:"errors,omitempty"`
-	CreatedAt string            `json:"created_at,omitempty"`
-	UpdatedAt string            `json:"updated_at,omitempty"`
+	Type      string           `json:"type,omitempty"`
+	Title     string           `json:"title,omitempty"`
+	Status    int              `json:"status,omitempty"`
+	Detail    string           `json:"detail"`
+	Outcome   Outcome          `json:"outcome,omitempty"`
+	ID        string           `json:"id,omitempty"`
+	Reference ledger.Reference `json:"reference,omitempty"`
+	Receipt   string           `json:"receipt,omitempty"`
+	Retryable bool             `json:"retryable"`
+	SafeNewID bool             `json:"safe_new_id"`
+	Contact   string           `json:"contact,omitempty"`
+	Errors    []fieldProblem   `json:"errors,omitempty"`
+	CreatedAt string           `json:"created_at,omitempty"`
+	UpdatedAt string           `json:"updated_at,omitempty"`
 }
 
 // answer writes the answer to a post, as a page or as JSON. sub may be nil or
@@ -47,6 +48,7 @@ func (s *Server) answer(c echo.Context, sub *submission, a answer) error {
 	if sub == nil {
 		sub = &submission{html: wantsPage(c.Request())}
 	}
+	s.hear(c, sub)
 	e := catalogue[a.code]
 	s.note(c, sub, a, e)
 	if e.retryAfter > 0 {
@@ -69,10 +71,8 @@ func (s *Server) answer(c echo.Context, sub *submission, a answer) error {
 }
 
 func (s *Server) bodyOf(sub *submission, a answer, e entry, status int) body {
-	b := body{Title: e.title, Detail: a.detail, Outcome: e.outcome, Retryable: e.retryable, SafeNewID: e.safeNewID, Errors: a.problems}
-	if b.Detail == "" {
-		b.Detail = e.sentence
-	}
+	b := body{Outcome: e.outcome, Retryable: e.retryable, SafeNewID: e.safeNewID, Errors: explained(sub.lang, a.problems)}
+	b.Title, b.Detail = a.said(sub.lang)
 	if status >= http.StatusBadRequest {
 		b.Type, b.Status = problemType(a.code), status
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"formledger/ledger/enquiry"
+	"formledger/web"
 )
 
 // docs/api.md shows the answer of every entry of the catalogue, as it is.
@@ -21,7 +22,9 @@ func TestTheAPIPageShowsEveryAnswer(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	s := &Server{publicURL: "https://forms.example.com"}
+	pages, err := web.New()
+	must(t, err)
+	s := &Server{publicURL: "https://forms.example.com", pages: pages}
 	for _, c := range slices.Sorted(maps.Keys(catalogue)) {
 		shown := s.example(t, form, c)
 		if !strings.Contains(string(page), shown) {
@@ -37,13 +40,14 @@ func (s *Server) example(t *testing.T, form *enquiry.Form, c code) string {
 	a, e := answer{code: c}, catalogue[c]
 	switch {
 	case c == code(Invalid):
-		a.problems = []enquiry.Problem{{Field: "email", Code: "required", Message: "Please enter your e-mail address."}}
+		a.problems = []enquiry.Problem{{Field: "email", Code: "required", Sentences: []enquiry.Sentence{{Key: "required_email"}}}}
 	case e.outcome == "" && c != unavailable && c != broken:
 		sub.id = uuid.Nil
 	}
 	if c == unknownForm || c == notFound || c == wrongMethod || c == broken {
 		sub = &submission{}
 	}
+	sub.lang = s.pages.Texts().Lookup("en")
 	text, err := json.MarshalIndent(s.bodyOf(sub, a, e, e.status), "", "  ")
 	must(t, err)
 	return string(text)

@@ -25,7 +25,7 @@ func (s *Server) answerPage(c echo.Context, sub *submission, a answer, e entry) 
 	case e.outcome == Accepted && sub.form.Def().ThanksURL != "":
 		return c.Redirect(http.StatusSeeOther, sub.form.Def().ThanksURL)
 	case e.outcome == Accepted, e.outcome == Processing, e.outcome == Uncertain:
-		return c.Redirect(http.StatusSeeOther, receiptPath(sub.id))
+		return c.Redirect(http.StatusSeeOther, receiptPath(sub))
 	case sub.form == nil || len(sub.raw.Names()) == 0:
 		return s.refusalPage(c, sub, a, e)
 	}
@@ -33,8 +33,9 @@ func (s *Server) answerPage(c echo.Context, sub *submission, a answer, e entry) 
 	if err != nil {
 		return err
 	}
-	view := formView(sub.form, sub.raw, id, a.problems)
-	view.Notice = notice(sub, a, e)
+	problems := explained(sub.lang, a.problems)
+	view := formView(sub, id, problems)
+	view.Notice = notice(sub, a, e, problems)
 	if e.outcome == Conflict {
 		view.Reference = string(ledger.ReferenceOf(sub.id)) // of the earlier message
 	}
@@ -54,10 +55,8 @@ func (s *Server) idForAnotherTry(sub *submission, e entry) (uuid.UUID, error) {
 // refusalPage says why a request was not taken when there are no words to give
 // back.
 func (s *Server) refusalPage(c echo.Context, sub *submission, a answer, e entry) error {
-	view := web.Message{Heading: e.title, Text: a.detail}
-	if view.Text == "" {
-		view.Text = e.sentence
-	}
+	view := web.Message{Lang: sub.lang.Lang}
+	view.Heading, view.Text = a.said(sub.lang)
 	if sub.form != nil {
 		view.Title, view.Contact = sub.form.Def().Title, sub.form.Def().Contact
 	}
@@ -65,11 +64,9 @@ func (s *Server) refusalPage(c echo.Context, sub *submission, a answer, e entry)
 }
 
 // notice tells above the form what happened.
-func notice(sub *submission, a answer, e entry) *web.Notice {
-	n := &web.Notice{Kind: "refused", Heading: e.title, Text: a.detail}
-	if n.Text == "" {
-		n.Text = e.sentence
-	}
+func notice(sub *submission, a answer, e entry, problems []fieldProblem) *web.Notice {
+	n := &web.Notice{Kind: "refused"}
+	n.Heading, n.Text = a.said(sub.lang)
 	switch e.outcome {
 	case Invalid:
 		n.Kind = "invalid"
@@ -77,15 +74,17 @@ func notice(sub *submission, a answer, e entry) *web.Notice {
 		n.Kind = "not_sent"
 	case Conflict:
 		n.Kind = "conflict"
-		n.Links = []web.Link{{Text: "See what became of the earlier message", URL: receiptPath(sub.id)}}
+		n.Links = []web.Link{{Text: sub.lang.Text("page.earlier"), URL: receiptPath(sub)}}
 	}
-	for _, p := range a.problems {
+	for _, p := range problems {
 		n.Problems = append(n.Problems, web.NoticeProblem{Field: p.Field, Text: p.Message})
 	}
 	return n
 }
 
-func receiptPath(id uuid.UUID) string { return "/receipts/" + id.String() }
+func receiptPath(sub *submission) string {
+	return inLanguage("/receipts/"+sub.id.String(), "?", sub.asked)
+}
 
 // hosted is the form's own page, with an ID minted here. It also takes the ID
 // of an enquiry that was not sent, from the receipt's page.
@@ -94,41 +93,43 @@ func (s *Server) hosted(c echo.Context) error {
 	if form == nil {
 		return s.answer(c, nil, answer{code: unknownForm})
 	}
+	sub := &submission{form: form, html: wantsPage(c.Request())}
+	s.hear(c, sub)
 	if c.QueryParams().Has(pageMark) { // the address of a page that gave words back, opened anew
-		return c.Redirect(http.StatusSeeOther, "/f/"+form.Def().Name)
+		return c.Redirect(http.StatusSeeOther, inLanguage("/f/"+form.Def().Name, "?", sub.asked))
 	}
 	if id, err := parseID(c.QueryParam(idField)); err == nil {
-		return s.hostedAgain(c, form, id)
+		return s.hostedAgain(c, sub, id)
 	}
-	return s.hostedFresh(c, form)
+	return s.hostedFresh(c, sub)
 }
 
-func (s *Server) hostedFresh(c echo.Context, form *enquiry.Form) error {
+func (s *Server) hostedFresh(c echo.Context, sub *submission) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}
-	return s.formPage(c, http.StatusOK, form, formView(form, enquiry.Raw{}, id, nil))
+	return s.formPage(c, http.StatusOK, sub.form, formView(sub, id, nil))
 }
 
 // hostedAgain is the form for an enquiry that may be sent again; whoever has no
 // need to sees what became of it. An ID that was never seen is not taken from a
 // link, whose author could then read the receipt.
-func (s *Server) hostedAgain(c echo.Context, form *enquiry.Form, id uuid.UUID) error {
+func (s *Server) hostedAgain(c echo.Context, sub *submission, id uuid.UUID) error {
 	row, err := s.ledger.Submission(c.Request().Context(), id)
-	view := formView(form, enquiry.Raw{}, id, nil)
 	switch {
 	case errors.Is(err, ledger.ErrUnseen):
-		return s.hostedFresh(c, form)
+		return s.hostedFresh(c, sub)
 	case err != nil:
-		return s.answer(c, nil, s.unreachable(err))
-	case !row.Free() || row.Form != form.Def().Name:
-		return c.Redirect(http.StatusSeeOther, receiptPath(id))
-	default:
-		view.Notice = &web.Notice{Kind: "info", Heading: "Please write your message again",
-			Text: "It was not sent, and its words are not kept here. With the same words it counts as the same message."}
+		return s.answer(c, sub, s.unreachable(err))
 	}
-	return s.formPage(c, http.StatusOK, form, view)
+	sub.id = id
+	if !row.Free() || row.Form != sub.form.Def().Name {
+		return c.Redirect(http.StatusSeeOther, receiptPath(sub))
+	}
+	view := formView(sub, id, nil)
+	view.Notice = &web.Notice{Kind: "info", Heading: sub.lang.Text("page.again_title"), Text: sub.lang.Text("page.again_detail")}
+	return s.formPage(c, http.StatusOK, sub.form, view)
 }
 
 func (s *Server) formPage(c echo.Context, status int, f *enquiry.Form, view web.Form) error {
@@ -136,10 +137,10 @@ func (s *Server) formPage(c echo.Context, status int, f *enquiry.Form, view web.
 }
 
 // formView fills a form's page with what was typed.
-func formView(f *enquiry.Form, raw enquiry.Raw, id uuid.UUID, problems []enquiry.Problem) web.Form {
-	def := f.Def()
+func formView(sub *submission, id uuid.UUID, problems []fieldProblem) web.Form {
+	f, raw, def := sub.form, sub.raw, sub.form.Def()
 	view := web.Form{
-		Title: def.Title, Action: hostedAction(def.Name), Contact: def.Contact,
+		Lang: sub.lang.Lang, Title: def.Title, Action: hostedAction(sub), Contact: def.Contact,
 	}
 	if id != uuid.Nil {
 		view.SubmissionID, view.Reference = id.String(), string(ledger.ReferenceOf(id))
@@ -161,11 +162,13 @@ func formView(f *enquiry.Form, raw enquiry.Raw, id uuid.UUID, problems []enquiry
 // address: a browser drops a page from its cache when something is posted to the
 // same address (RFC 9111, section 4.4), and its back button would then show the
 // visitor's words under a new ID.
-func hostedAction(form string) string { return "/f/" + form + "?" + pageMark }
+func hostedAction(sub *submission) string {
+	return inLanguage("/f/"+sub.form.Def().Name+"?"+pageMark, "&", sub.asked)
+}
 
 const pageMark = "page"
 
-func fieldView(f *enquiry.Form, d enquiry.Field, raw enquiry.Raw, problems []enquiry.Problem) web.Field {
+func fieldView(f *enquiry.Form, d enquiry.Field, raw enquiry.Raw, problems []fieldProblem) web.Field {
 	view := web.Field{
 		Name: d.Name, Kind: string(d.Kind), Label: d.Label, Required: f.Required(d.Name),
 		Value: raw.First(d.Name),

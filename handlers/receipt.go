@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"formledger/ledger"
@@ -20,7 +19,7 @@ func (s *Server) receipt(c echo.Context) error {
 	c.Response().Header().Set("Access-Control-Allow-Origin", "*")
 	id, err := parseID(c.Param("id"))
 	if err != nil {
-		return s.answer(c, nil, answer{code: malformed, detail: err.Error()})
+		return s.answer(c, nil, *undecodable(nil, err))
 	}
 	row, err := s.ledger.Submission(c.Request().Context(), id)
 	switch {
@@ -40,43 +39,49 @@ func (s *Server) showReceipt(c echo.Context, row ledger.Submission, is code) err
 		status = http.StatusNotFound
 	}
 	sub := &submission{form: s.forms[row.Form], id: row.ID}
+	s.hear(c, sub)
 	s.note(c, sub, answer{code: is}, e)
 	if !wantsPage(c.Request()) {
 		b := s.bodyOf(sub, answer{code: is}, e, status)
 		b.CreatedAt, b.UpdatedAt = stamp(row.CreatedAt), stamp(row.UpdatedAt)
 		return s.writeJSON(c, status, b)
 	}
-	view := s.receiptView(row, e)
+	view := receiptView(sub, row, answer{code: is}, e)
 	return s.page(c, status, sub.form, func(w io.Writer) error { return s.pages.Receipt(w, view) })
 }
 
-func (s *Server) receiptView(row ledger.Submission, e entry) web.Receipt {
+func receiptView(sub *submission, row ledger.Submission, a answer, e entry) web.Receipt {
 	view := web.Receipt{
-		Outcome: string(e.outcome), Heading: e.title, Text: e.sentence,
+		Lang: sub.lang.Lang, Outcome: string(e.outcome),
 		Reference: string(row.Reference), Sent: row.CreatedAt, Changed: row.UpdatedAt, ID: row.ID.String(),
 	}
-	form := s.forms[row.Form]
-	if form == nil {
+	view.Heading, view.Text = a.said(sub.lang)
+	if sub.form == nil {
 		return view
 	}
-	def := form.Def()
+	def := sub.form.Def()
 	view.Form, view.Contact = def.Title, def.Contact
 	switch {
 	case row.Free() && !row.RefusedForGood():
-		view.Links = sendAgain(def.Name, row.ID)
+		view.Links = sendAgain(sub)
 	case e.outcome == NotSent, e.outcome == Accepted:
-		view.Links = []web.Link{{Text: "Write a new message", URL: "/f/" + def.Name}}
+		view.Links = []web.Link{writeNew(sub)}
 	}
 	return view
 }
 
 // sendAgain leads back to the form under the same ID: as the ledger knows that
 // nothing was sent, the same words are sent once.
-func sendAgain(form string, id uuid.UUID) []web.Link {
+func sendAgain(sub *submission) []web.Link {
+	again := "/f/" + sub.form.Def().Name + "?" + idField + "=" + sub.id.String()
 	return []web.Link{
-		{Text: "Send it again", URL: "/f/" + form + "?" + idField + "=" + id.String(), Primary: true},
-		{Text: "Write a new message", URL: "/f/" + form},
+		{Text: sub.lang.Text("page.send_again"), URL: inLanguage(again, "&", sub.asked), Primary: true},
+		writeNew(sub),
 	}
+}
+
+func writeNew(sub *submission) web.Link {
+	return web.Link{Text: sub.lang.Text("page.write_new"), URL: inLanguage("/f/"+sub.form.Def().Name, "?", sub.asked)}
 }
 
 func stamp(t time.Time) string {

@@ -2,10 +2,10 @@ package handlers
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -57,11 +57,11 @@ func fieldLimit(f *enquiry.Form) int { return f.Def().MaxFields + 10 }
 func readBody(r *http.Request, limit int64) ([]byte, *answer) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
-		return nil, &answer{code: malformed, detail: "The form's data did not arrive whole. Please send it again."}
+		return nil, &answer{code: malformed, detail: enquiry.Sentence{Key: "malformed_cut"}}
 	}
 	if int64(len(body)) > limit {
 		_, _ = io.CopyN(io.Discard, r.Body, mostDiscarded)
-		return nil, &answer{code: tooLarge, detail: fmt.Sprintf("The message is larger than the %d bytes that this form takes. Please go back and shorten it.", limit)}
+		return nil, &answer{code: tooLarge, detail: enquiry.Sentence{Key: "too_large_bytes", Args: []string{"limit", strconv.FormatInt(limit, 10)}}}
 	}
 	return body, nil
 }
@@ -69,14 +69,19 @@ func readBody(r *http.Request, limit int64) ([]byte, *answer) {
 const mostDiscarded = 4 << 20 // bytes
 
 func undecodable(f *enquiry.Form, err error) *answer {
-	a := &answer{code: malformed, detail: err.Error()}
+	a, id := &answer{code: malformed}, idError{}
 	switch {
+	case errors.As(err, &id):
+		a.detail = enquiry.Sentence(id)
+		return a
 	case errors.Is(err, decode.ErrMediaType):
 		a.code = mediaType
 	case errors.Is(err, decode.ErrTooManyFields):
 		a.code = tooLarge
-		a.detail = fmt.Sprintf("The form has too many fields; at most %d are taken.", f.Def().MaxFields)
+		a.detail = enquiry.Sentence{Key: "too_large_fields", Args: []string{"limit", strconv.Itoa(f.Def().MaxFields)}}
+		return a
 	}
+	a.reason = err.Error()
 	return a
 }
 
@@ -85,7 +90,7 @@ func undecodable(f *enquiry.Form, err error) *answer {
 func submissionID(raw enquiry.Raw, h http.Header) (uuid.UUID, error) {
 	for _, name := range raw.Names() {
 		if name != idField && strings.EqualFold(name, idField) {
-			return uuid.Nil, malformedID("The ID stands in the field " + name + "; it has to be called " + idField + ".")
+			return uuid.Nil, idError{Key: "malformed_id_name", Args: []string{"sent", name, "name", idField}}
 		}
 	}
 	values := slices.Clone(raw.Values(idField))
@@ -102,7 +107,7 @@ func submissionID(raw enquiry.Raw, h http.Header) (uuid.UUID, error) {
 			return uuid.Nil, err
 		}
 		if id != uuid.Nil && id != next {
-			return uuid.Nil, malformedID("The request carries two different IDs, in " + idField + " and " + idHeader + ". Please send one.")
+			return uuid.Nil, idError{Key: "malformed_two_ids", Args: []string{"field", idField, "header", idHeader}}
 		}
 		id = next
 	}
@@ -114,14 +119,15 @@ func submissionID(raw enquiry.Raw, h http.Header) (uuid.UUID, error) {
 func parseID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 || id == uuid.Nil || id == uuid.Max {
-		return uuid.Nil, malformedID("The submission ID is not a UUID like 0198c5a2-7b1e-7c3d-9a4f-5e6d7c8b9a01. Please send one that was made for this enquiry.")
+		return uuid.Nil, idError{Key: "malformed_id", Args: []string{"example", "0198c5a2-7b1e-7c3d-9a4f-5e6d7c8b9a01"}}
 	}
 	return id, nil
 }
 
-func malformedID(message string) error {
-	return &decode.Error{Kind: decode.ErrMalformed, Message: message}
-}
+// idError is why an ID is not taken: a sentence of the answers.
+type idError enquiry.Sentence
+
+func (e idError) Error() string { return e.Key }
 
 // wantsPage reports whether the answer is to be HTML: only if the client names
 // it, as browsers do when a form is posted without a script.

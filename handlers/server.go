@@ -48,6 +48,7 @@ type Server struct {
 	now       func() time.Time
 	log       *slog.Logger
 	pages     *web.Pages
+	assets    *web.Assets
 	flights   *flights
 	draining  atomic.Bool
 	echo      *echo.Echo
@@ -59,10 +60,14 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the pages: %w", err)
 	}
+	assets, err := web.NewAssets()
+	if err != nil {
+		return nil, fmt.Errorf("reading the browser's client: %w", err)
+	}
 	s := &Server{
 		forms: map[string]*enquiry.Form{}, ledger: c.Ledger, keys: c.Keys, hold: c.Hold, timing: c.Timing,
 		publicURL: c.PublicURL, now: c.Now, log: c.Log,
-		pages: pages, flights: newFlights(), echo: echo.New(),
+		pages: pages, assets: assets, flights: newFlights(), echo: echo.New(),
 	}
 	for _, f := range c.Forms {
 		s.forms[f.Def().Name] = f
@@ -80,6 +85,7 @@ func (s *Server) route(trusted []*net.IPNet) {
 	look := []string{http.MethodGet, http.MethodHead}
 	s.echo.Match(look, "/f/:form", s.hosted, s.cacheable)
 	s.echo.Match(look, "/receipts/:id", s.receipt)
+	s.echo.Match(look, "/js/:version/*", s.asset)
 	s.echo.Match(look, "/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "live\n") })
 	s.echo.Match(look, "/readyz", s.ready)
 }

@@ -11,6 +11,7 @@ import (
 	"formledger/ledger"
 	"formledger/ledger/enquiry"
 	"formledger/relay"
+	"formledger/web"
 )
 
 // submission is one POST on its way through the house.
@@ -18,10 +19,12 @@ type submission struct {
 	form      *enquiry.Form
 	raw       enquiry.Raw // as it was typed
 	enquiry   enquiry.Enquiry
-	canonical []byte    // what the payload hash is made of
-	id        uuid.UUID // the client's, or derived; uuid.Nil before it is known
-	sender    sender    // who sent it, for derived IDs alone; never stored
-	html      bool      // the answer is a page
+	canonical []byte        // what the payload hash is made of
+	id        uuid.UUID     // the client's, or derived; uuid.Nil before it is known
+	sender    sender        // who sent it, for derived IDs alone; never stored
+	html      bool          // the answer is a page
+	lang      *web.Language // of the answer; nil before it is heard
+	asked     string        // the language's tag, if it was asked for by name
 }
 
 // submit is the journey of one enquiry: form, origin and size, decoding,
@@ -101,7 +104,7 @@ func (s *Server) send(ctx context.Context, sub *submission, payloadHash string) 
 	if !claim.Owned {
 		return s.repeat(ctx, sub, claim.Row)
 	}
-	ending, ended := s.flights.wait(ctx, s.carry(claim, relay.Compose(sub.form, sub.enquiry, claim.Row, messageID)))
+	ending, ended := s.flights.wait(ctx, s.carry(claim, relay.Compose(sub.form, sub.enquiry, claim.Row, messageID, MailWords(s.pages.Texts(), sub.form))))
 	if !ended || !ending.Recorded {
 		return answer{code: code(Processing)}
 	}

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,12 +11,19 @@ const (
 	rule       = "----------------------------------------"
 )
 
-var lineEnds = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
+// textOf is the whole text of a mail: the enquiry, and our own lines last.
+func textOf(m Message, lines []Line, w Words) string {
+	text := footer(m, w)
+	if said := TextOf(lines, w); said != "" {
+		text = said + "\n\n" + text
+	}
+	return text
+}
 
 // TextOf is the enquiry for a reader on a phone: the fields at once, because a
 // list of mails shows the first words of each. Every value stands in it as the
 // visitor typed it, neither wrapped, trimmed nor indented.
-func TextOf(lines []Line) string {
+func TextOf(lines []Line, w Words) string {
 	var declared, further []Line
 	for _, l := range lines {
 		if l.Further {
@@ -26,37 +32,36 @@ func TextOf(lines []Line) string {
 			declared = append(declared, l)
 		}
 	}
-	parts := paragraphs(declared)
-	if more := paragraphs(further); len(more) > 0 {
-		parts = append(append(parts, "Further fields\n--------------"), more...)
+	parts := paragraphs(declared, w)
+	if more := paragraphs(further, w); len(more) > 0 {
+		heading := w.Further + "\n" + strings.Repeat("-", utf8.RuneCountInString(w.Further))
+		parts = append(append(parts, heading), more...)
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-// bodyText is the mail's text: the enquiry, and our own lines last. Lines end in
-// CRLF, which RFC 2045 section 6.8 wants before base64.
-func bodyText(m Message) string {
-	text := footer(m)
-	if m.Text != "" {
-		text = m.Text + "\n\n" + text
-	}
-	return lineEnds.Replace(text)
-}
-
-func footer(m Message) string {
-	text := fmt.Sprintf("%s\nReference: %s\nSubmission ID: %s\n", rule, m.Reference, m.SubmissionID)
+func footer(m Message, w Words) string {
+	text := rule + "\n" + w.labelled(w.Reference, string(m.Reference)) + w.labelled(w.SubmissionID, m.SubmissionID.String())
 	if m.ReplyTo != "" && !replyable(m.ReplyTo) {
-		text += "A plain reply would not reach the visitor. Please copy this address: " + m.ReplyTo + "\n"
+		text += w.labelled(w.CopyAddress, m.ReplyTo)
 	}
 	return text
 }
 
+// labelled is a line of our own, or two.
+func (w Words) labelled(label, value string) string {
+	if w.RightToLeft {
+		return label + w.Colon + "\n" + value + "\n"
+	}
+	return label + w.Colon + " " + value + "\n"
+}
+
 // paragraphs keeps short fields together and gives each long one its own.
-func paragraphs(lines []Line) []string {
+func paragraphs(lines []Line, w Words) []string {
 	var out []string
 	open := false // the last paragraph takes another short field
 	for _, l := range lines {
-		text, short := l.text()
+		text, short := l.text(w)
 		switch {
 		case text == "":
 			continue
@@ -72,17 +77,17 @@ func paragraphs(lines []Line) []string {
 
 // text is the field as it is read, and whether it takes a single short line. A
 // field without any value has no text.
-func (l Line) text() (text string, short bool) {
+func (l Line) text(w Words) (text string, short bool) {
 	value := strings.Join(l.Values, ", ")
 	switch {
 	case strings.Join(l.Values, "") == "":
 		return "", true
 	case len(l.Values) > 1 && !listable(l.Values):
-		return l.label() + "\n- " + strings.Join(l.Values, "\n- "), false
+		return l.label(w) + "\n- " + strings.Join(l.Values, "\n- "), false
 	case strings.ContainsAny(value, "\r\n") || utf8.RuneCountInString(value) > shortValue:
-		return l.label() + "\n" + value, false
+		return l.label(w) + "\n" + value, false
 	default:
-		return l.label() + " " + value, true
+		return l.label(w) + " " + value, true
 	}
 }
 
@@ -99,7 +104,7 @@ func listable(values []string) bool {
 // label is the label on one line, with a colon unless it ends in a mark of its
 // own. That of an undeclared field is the name that the client sent, which may
 // hold anything.
-func (l Line) label() string {
+func (l Line) label(w Words) string {
 	oneLine := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' { // line and paragraph separator
 			return ' '
@@ -107,10 +112,10 @@ func (l Line) label() string {
 		return r
 	}, l.Label)
 	if oneLine = strings.TrimSpace(oneLine); oneLine == "" {
-		oneLine = "(no name)"
+		oneLine = w.NoName
 	}
-	if strings.HasSuffix(oneLine, ":") || strings.HasSuffix(oneLine, "?") {
+	if last, _ := utf8.DecodeLastRuneInString(oneLine); strings.ContainsRune(":?؟", last) {
 		return oneLine
 	}
-	return oneLine + ":"
+	return oneLine + w.Colon
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"net/mail"
 	"strings"
 	"time"
@@ -25,18 +26,18 @@ type Message struct {
 	Subject      string   // the form's subject; the reference is added to it
 	Date         time.Time
 	MessageID    string // without angle brackets
-	Text         string // the enquiry, as TextOf lays it out
+	Text         string // all that the mail says: the enquiry, and our own lines last
 	RelayEpoch   string // the far end's memory that the claim relies on, if it has one
 }
 
 // Compose makes the message of an enquiry whose row was claimed. messageID is
 // the left side of its Message-ID, from ledger.KeyRing.MessageID. Whatever a
 // mailbox recognises a duplicate by comes from the row.
-func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageID string) Message {
+func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageID string, w Words) Message {
 	def := f.Def()
 	m := Message{
 		SubmissionID: row.ID, PayloadHash: row.PayloadHash, Reference: row.Reference,
-		From: def.From, To: def.To, Subject: def.Subject, Date: row.CreatedAt,
+		From: def.From, To: def.To, Subject: cmp.Or(def.Subject, w.Subject), Date: row.CreatedAt,
 		MessageID: messageID + "@" + domainOf(def.From),
 	}
 	if address := e.Get(f.ReplyToField()); len(address) > 0 {
@@ -46,16 +47,16 @@ func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageI
 	for _, l := range f.Lines(e) {
 		lines = append(lines, Line(l))
 	}
-	m.Text = TextOf(lines)
+	m.Text = textOf(m, lines, w)
 	return m
 }
 
 // CheckForm renders a first message of a form, so that a sender, recipient or
 // subject that cannot stand in a mail is found at start and not by a visitor.
-func CheckForm(f *enquiry.Form) error {
+func CheckForm(f *enquiry.Form, w Words) error {
 	id := uuid.Max
 	row := ledger.Submission{ID: id, Reference: ledger.ReferenceOf(id), CreatedAt: time.Unix(0, 0)}
-	_, err := Render(Compose(f, enquiry.Enquiry{Form: f.Def().Name}, row, "check"))
+	_, err := Render(Compose(f, enquiry.Enquiry{Form: f.Def().Name}, row, "check", w))
 	return err
 }
 
@@ -67,6 +68,22 @@ func domainOf(from string) string {
 		return "formledger.invalid"
 	}
 	return a.Address[strings.LastIndexByte(a.Address, '@')+1:]
+}
+
+// Words are what a mail says beside the enquiry, in the form's language. They
+// are in its text before it leaves for a relay on another machine, which needs
+// no languages therefore.
+type Words struct {
+	Subject      string // of a form that has none of its own
+	Further      string // heading of the fields that the form did not declare
+	NoName       string // label of a field whose name is blank
+	Colon        string // as it follows a label
+	Reference    string // label of the reference
+	SubmissionID string // label of the ID
+	CopyAddress  string // label of an address that a reply would not go to
+	// RightToLeft puts a reference, an ID or an address on a line of its own: in a
+	// line of Arabic its parts would change places.
+	RightToLeft bool
 }
 
 // Line is one field of the enquiry as the reader of the mail sees it.

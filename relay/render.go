@@ -20,13 +20,13 @@ const maxLine = 998
 
 // Render writes the whole message as RFC 5322 text. The same message gives the
 // same bytes: there is one text part, hence no random boundary, and the claim
-// is not in them.
+// is not in them. It adds no words.
 //
 // An error means that the form is misconfigured, so that none of its messages
 // could be rendered. It holds nothing that the visitor wrote: no input of a
 // visitor makes Render fail.
 func Render(m Message) (Mail, error) {
-	text := bodyText(m)
+	text := wireText(m.Text)
 	msg := gomail.NewMsg(gomail.WithEncoding(encodingFor(text)), gomail.WithNoDefaultUserAgent())
 	if err := errors.Join(setAddresses(msg, m), setFields(msg, m)); err != nil {
 		return Mail{}, fmt.Errorf("rendering the mail: %w", err)
@@ -40,6 +40,17 @@ func Render(m Message) (Mail, error) {
 		return Mail{}, fmt.Errorf("rendering the mail: %w", err)
 	}
 	return Mail{Message: m, Bytes: out.Bytes()}, nil
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
+
+// wireText ends every line in CRLF, which RFC 2045 section 6.8 wants before
+// base64.
+func wireText(text string) string {
+	if !strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\r") {
+		text += "\n"
+	}
+	return lineEnds.Replace(text)
 }
 
 func setAddresses(msg *gomail.Msg, m Message) error {

@@ -25,6 +25,10 @@ const (
 	emoji   = "👩\u200d👩\u200d👧 🏳\ufe0f\u200d🌈 thanks 🙏🏽"  // with ZWJ
 )
 
+// english are the words of a form without a language.
+var english = relay.Words{Further: "Further fields", NoName: "(no name)", Colon: ":", Reference: "Reference",
+	SubmissionID: "Submission ID", CopyAddress: "A plain reply would not reach the visitor. Please copy this address"}
+
 func message(lines ...relay.Line) relay.Message {
 	id := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
 	return relay.Message{
@@ -38,7 +42,7 @@ func message(lines ...relay.Line) relay.Message {
 		Subject:      "Enquiry",
 		Date:         time.Date(2025, 3, 1, 12, 30, 5, 987e6, time.FixedZone("CET", 3600)),
 		MessageID:    "abc.def@shop.example",
-		Text:         relay.TextOf(lines),
+		Text:         relay.TextOf(lines, english),
 	}
 }
 
@@ -206,8 +210,7 @@ func TestNothingAVisitorWritesBecomesAHeader(t *testing.T) {
 func TestReplyToTakesOrdinaryAddresses(t *testing.T) {
 	for _, a := range []string{"a+tag@example.org", "o'neill@example.photography", "a@xn--bcher-kva.example",
 		"1@2.museum", strings.Repeat("l", 64) + "@" + strings.Repeat("d.", 90) + "example"} {
-		m := message()
-		m.ReplyTo = a
+		m := compose(t, "Enquiry", "Anna", a, english)
 		h, body := read(t, render(t, m).Bytes)
 		if got, err := h.AddressList("Reply-To"); err != nil || len(got) != 1 || got[0].Address != a {
 			t.Errorf("%v: %v, want %q", got, err, a)
@@ -220,8 +223,7 @@ func TestReplyToTakesOrdinaryAddresses(t *testing.T) {
 
 // An address that no header can hold is in the text, with a word to the owner.
 func TestAnAddressThatNoHeaderTakesIsInTheText(t *testing.T) {
-	m := message()
-	m.ReplyTo = "jörg@example.org"
+	m := compose(t, "Enquiry", "Anna", "jörg@example.org", english)
 	h, body := read(t, render(t, m).Bytes)
 	checkHeader(t, h, "")
 	if !strings.Contains(body, "Please copy this address: jörg@example.org\n") {

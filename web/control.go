@@ -18,7 +18,7 @@ type control struct {
 	Autocomplete string
 	Literal      bool // neither capitalised nor spell-checked
 	Rows         int
-	Hint         string
+	Hint         bool // how a date is written
 	Choices      []choice
 }
 
@@ -63,7 +63,7 @@ func (c *control) asDate() {
 		c.Type = "date"
 		return
 	}
-	c.Hint = "Year, month and day, like 2026-11-30."
+	c.Hint = true
 }
 
 // isDate reports whether a date input keeps the value: HTML, "valid date
@@ -99,7 +99,7 @@ func (c control) DescribedBy() string {
 	if c.Error != "" {
 		ids = append(ids, c.ErrorID())
 	}
-	if c.Hint != "" {
+	if c.Hint {
 		ids = append(ids, c.HintID())
 	}
 	return strings.Join(ids, " ")

@@ -12,8 +12,8 @@ type formView struct {
 	Button   string
 }
 
-func newFormView(v Form) (formView, error) {
-	view := formView{Form: v, Head: newHead("", v.Title), Code: newCode(v.Reference), Button: "Send message"}
+func newFormView(v Form, l *Language) (formView, error) {
+	view := formView{Form: v, Head: newHead("", v.Title), Code: newCode(v.Reference)}
 	for i, field := range v.Fields {
 		c, err := newControl(fmt.Sprintf("field-%d", i+1), field)
 		if err != nil {
@@ -21,6 +21,7 @@ func newFormView(v Form) (formView, error) {
 		}
 		view.Controls = append(view.Controls, c)
 	}
+	view.Button = buttonFor(v.Notice, l)
 	if v.Notice == nil {
 		return view, nil
 	}
@@ -31,7 +32,6 @@ func newFormView(v Form) (formView, error) {
 	view.Notice = &notice
 	view.Head = newHead(v.Notice.Heading, v.Title)
 	view.Code.Earlier = v.Notice.Kind == "conflict"
-	view.Button = buttonFor(*v.Notice, view.Button)
 	return view, nil
 }
 
@@ -53,14 +53,14 @@ func (v formView) AnyRequired() bool {
 
 // buttonFor labels the submit button. After a conflict it must not say the
 // usual words: what it sends is a second message, and the visitor decides that.
-func buttonFor(n Notice, usual string) string {
+func buttonFor(n *Notice, l *Language) string {
 	switch {
-	case n.Button != "":
+	case n != nil && n.Button != "":
 		return n.Button
-	case n.Kind == "conflict":
-		return "Send as a new message"
+	case n != nil && n.Kind == "conflict":
+		return l.Text("page.send_new")
 	}
-	return usual
+	return l.Text("page.send")
 }
 
 type noticeView struct {

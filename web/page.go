@@ -52,29 +52,29 @@ type status struct {
 	Word, Icon, Tone string
 }
 
-func statusOf(outcome string) (status, error) {
+func statusOf(outcome string, l *Language) (status, error) {
+	word := l.Text("page.status_" + outcome)
 	switch outcome {
 	case "accepted":
-		return status{"Received", "check", "good"}, nil
-	case "queued":
-		return status{"On its way", "clock", "good"}, nil
-	case "processing":
-		return status{"Being sent", "clock", "good"}, nil
+		return status{word, "check", "good"}, nil
+	case "queued", "processing":
+		return status{word, "clock", "good"}, nil
 	case "uncertain":
-		return status{"Not certain", "question", "doubt"}, nil
+		return status{word, "question", "doubt"}, nil
 	case "not_sent":
-		return status{"Not sent", "cross", "bad"}, nil
+		return status{word, "cross", "bad"}, nil
 	case "unseen":
-		return status{"Not known here", "dots", "plain"}, nil
+		return status{word, "dots", "plain"}, nil
 	}
 	return status{}, fmt.Errorf("web: unknown outcome %q", outcome)
 }
 
 type receiptView struct {
 	Receipt
-	Status status
-	Head   head
-	Code   code
+	Status   status
+	Head     head
+	Code     code
+	Language *Language
 }
 
 type messageView struct {
@@ -90,13 +90,15 @@ type stamp struct {
 
 // Submitted and Updated are in UTC and say so: the server does not know the
 // visitor's time zone, and a guessed one would be wrong without a sign of it.
-func (v receiptView) Submitted() stamp { return newStamp(v.Sent) }
-func (v receiptView) Updated() stamp   { return newStamp(v.Changed) }
+func (v receiptView) Submitted() stamp { return newStamp(v.Sent, v.Language) }
+func (v receiptView) Updated() stamp   { return newStamp(v.Changed, v.Language) }
 
-func newStamp(t time.Time) stamp {
+func newStamp(t time.Time, l *Language) stamp {
 	utc := t.UTC()
+	months := strings.Fields(l.Text("page.months"))
 	return stamp{
 		Machine: utc.Format("2006-01-02T15:04:05Z"),
-		Human:   utc.Format("2 January 2006, 15:04 UTC"),
+		Human: l.Text("page.time", "day", utc.Format("2"), "month", months[utc.Month()-1],
+			"year", utc.Format("2006"), "time", utc.Format("15:04")),
 	}
 }

@@ -8,8 +8,13 @@ import (
 
 func TestFailingTemplateWritesNothing(t *testing.T) {
 	broken := template.Must(template.New("message").Parse(`half a page {{index .Links 7}}`))
+	pages, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages.templates[English] = broken
 	var out strings.Builder
-	if err := (&Pages{templates: broken}).Message(&out, Message{}); err == nil {
+	if err := pages.Message(&out, Message{}); err == nil {
 		t.Error("no error")
 	}
 	if out.Len() > 0 {

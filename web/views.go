@@ -2,8 +2,11 @@ package web
 
 import "time"
 
-// Form is the page with a form.
+// Form is the page with a form. Lang is the tag of a language that there is, for
+// the words that the page adds to those given; empty is English. The form carries
+// it along in the hidden field _lang.
 type Form struct {
+	Lang         string
 	Title        string    // the form's title, the page's heading
 	Action       string    // the URL the form is posted to
 	SubmissionID string    // carried along as the hidden field submission_id
@@ -57,6 +60,7 @@ type NoticeProblem struct {
 
 // Receipt is the page that says what became of one enquiry.
 type Receipt struct {
+	Lang      string // as of a Form
 	Outcome   string // accepted, queued, processing, uncertain, not_sent or unseen
 	Heading   string
 	Text      string
@@ -79,6 +83,7 @@ type Link struct {
 
 // Message is a page that only says something.
 type Message struct {
+	Lang      string // as of a Form
 	Title     string // of the form or site, may be empty
 	Heading   string
 	Text      string

@@ -3,8 +3,9 @@
 // their own, and carry their one style sheet inline, so that a page loads, or
 // prints, all at once or not at all.
 //
-// The sentences come from the caller, who knows what happened; the templates
-// add only fixed labels. The package imports nothing of this project.
+// The caller, who knows what happened, chooses the sentences; the templates add
+// labels. All of them stand in texts, a file for each language. The package
+// imports nothing of this project.
 package web
 
 import (
@@ -25,17 +26,54 @@ var templateFiles embed.FS
 
 // Pages renders the embedded pages. It is safe for concurrent use.
 type Pages struct {
-	templates *template.Template
+	texts     *Texts
+	templates map[string]*template.Template // by language
 }
 
-// New parses the embedded templates.
+// New parses the embedded templates, in every language that there is.
 func New() (*Pages, error) {
-	templates, err := template.New("web").Option("missingkey=error").
-		ParseFS(templateFiles, "templates/*.html")
+	texts, err := LoadTexts()
 	if err != nil {
-		return nil, fmt.Errorf("web: parse templates: %w", err)
+		return nil, err
 	}
-	return &Pages{templates: templates}, nil
+	p := &Pages{texts: texts, templates: map[string]*template.Template{}}
+	for _, l := range texts.All() {
+		p.templates[l.Lang], err = template.New("web").Option("missingkey=error").Funcs(l.functions()).
+			ParseFS(templateFiles, "templates/*.html")
+		if err != nil {
+			return nil, fmt.Errorf("web: parse templates: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// functions are what a template says its words with.
+func (l *Language) functions() template.FuncMap {
+	return template.FuncMap{
+		"lang": func() string { return l.Lang },
+		"dir":  func() string { return l.Dir },
+		"t": func(key string, args ...string) (string, error) {
+			if !l.Has(key) {
+				return "", fmt.Errorf("there is no text %q", key)
+			}
+			return l.Text(key, args...), nil
+		},
+		"around": l.around,
+	}
+}
+
+// Texts are the words that the pages are made with.
+func (p *Pages) Texts() *Texts { return p.texts }
+
+// language finds a page's language by its exact tag.
+func (p *Pages) language(lang string) (*Language, error) {
+	if lang == "" {
+		lang = English
+	}
+	if l := p.texts.languages[lang]; l != nil {
+		return l, nil
+	}
+	return nil, fmt.Errorf("web: there are no texts in the language %q", lang)
 }
 
 // StyleHash returns the Content-Security-Policy source, quotes included, that
@@ -47,34 +85,48 @@ func StyleHash() string {
 }
 
 // Form writes the page with the form, empty or with what the visitor typed.
-// An unknown kind of field or notice is an error, and nothing is written.
+// An unknown kind of field or notice, or a language that there is not, is an
+// error, and nothing is written.
 func (p *Pages) Form(w io.Writer, v Form) error {
-	view, err := newFormView(v)
+	l, err := p.language(v.Lang)
 	if err != nil {
 		return err
 	}
-	return p.render(w, "form", view)
+	view, err := newFormView(v, l)
+	if err != nil {
+		return err
+	}
+	return p.render(w, l, "form", view)
 }
 
 // Receipt writes the page that says what became of an enquiry. An unknown
 // outcome is an error, and nothing is written.
 func (p *Pages) Receipt(w io.Writer, v Receipt) error {
-	status, err := statusOf(v.Outcome)
+	l, err := p.language(v.Lang)
 	if err != nil {
 		return err
 	}
-	return p.render(w, "receipt", receiptView{
-		Receipt: v,
-		Status:  status,
-		Head:    newHead(status.Word, v.Form),
-		Code:    newCode(v.Reference),
+	status, err := statusOf(v.Outcome, l)
+	if err != nil {
+		return err
+	}
+	return p.render(w, l, "receipt", receiptView{
+		Receipt:  v,
+		Status:   status,
+		Head:     newHead(status.Word, v.Form),
+		Code:     newCode(v.Reference),
+		Language: l,
 	})
 }
 
 // Message writes a page without form or receipt: not found, too large, and
 // the like.
 func (p *Pages) Message(w io.Writer, v Message) error {
-	return p.render(w, "message", messageView{
+	l, err := p.language(v.Lang)
+	if err != nil {
+		return err
+	}
+	return p.render(w, l, "message", messageView{
 		Message: v,
 		Head:    newHead(v.Heading, v.Title),
 		Code:    newCode(v.Reference),
@@ -83,9 +135,9 @@ func (p *Pages) Message(w io.Writer, v Message) error {
 
 // render executes into memory first: a template that fails half-way must not
 // leave a visitor with half a page and a status of 200.
-func (p *Pages) render(w io.Writer, name string, view any) error {
+func (p *Pages) render(w io.Writer, l *Language, name string, view any) error {
 	var page bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&page, name, view); err != nil {
+	if err := p.templates[l.Lang].ExecuteTemplate(&page, name, view); err != nil {
 		return fmt.Errorf("web: render %s: %w", name, err)
 	}
 	if _, err := page.WriteTo(w); err != nil {

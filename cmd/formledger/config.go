@@ -9,9 +9,11 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"formledger/handlers"
 	"formledger/ledger"
 	"formledger/ledger/enquiry"
 	"formledger/relay"
+	"formledger/web"
 )
 
 // settings is the configuration file of a form server.
@@ -109,7 +111,11 @@ func parse(name, text string) (settings, error) {
 	if s.Relay != nil && (s.SMTP != nil || s.Maildir != "") {
 		faults = append(faults, at(name, lines.first("relay"), errors.New("the mail goes to the relay, so smtp and maildir belong into the relay's own configuration; please remove them here")))
 	}
-	return s, errors.Join(append(faults, formFaults(name, lines, s.Forms)...)...)
+	texts, err := web.LoadTexts()
+	if err != nil {
+		return s, err
+	}
+	return s, errors.Join(append(faults, formFaults(name, lines, s.Forms, texts)...)...)
 }
 
 // at names the line of a fault; no fault stays none.
@@ -138,15 +144,18 @@ func readTOML(name, text string, into any) (lines, []error, error) {
 	return lines, faults, nil
 }
 
-func formFaults(name string, lines lines, forms []enquiry.Definition) []error {
+func formFaults(name string, lines lines, forms []enquiry.Definition, texts *web.Texts) []error {
 	var faults []error
 	named := map[string]bool{}
 	for i, d := range forms {
 		form, found := enquiry.Compile(d)
 		if form != nil {
-			if err := relay.CheckForm(form); err != nil {
+			if err := relay.CheckForm(form, handlers.MailWords(texts, form)); err != nil {
 				found = append(found, enquiry.Fault{Message: err.Error()})
 			}
+		}
+		if d.Lang != "" && texts.Lookup(d.Lang) == nil {
+			found = append(found, enquiry.Fault{Path: []any{"lang"}, Message: fmt.Sprintf("there are no texts in the language %q; there are %s", d.Lang, texts.Tags())})
 		}
 		if named[d.Name] {
 			found = append(found, enquiry.Fault{Path: []any{"name"}, Message: "another form has this name; every form needs its own"})

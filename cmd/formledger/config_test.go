@@ -73,6 +73,7 @@ func TestAFaultyConfigurationNamesItsLine(t *testing.T) {
 		"no such kind":              {"kind = \"select\"", "kind = \"choice\"", 30, "kind is one of"},
 		"no options":                {"options = [\"one\", \"two\"]", "options = []", 31, "needs options"},
 		"no such policy":            {"policy = \"hold\"", "policy = \"queue\"", 12, `policy "queue" is not available`},
+		"no such language":          {"policy = \"hold\"", "lang = \"tlh\"", 12, `no texts in the language "tlh"; there are ar, de`},
 		"one name twice":            {"name = \"booking\"", "name = \"contact\"", 20, "another form has this name"},
 		"a bad name":                {"name = \"booking\"", "name = \"Booking!\"", 20, "lower-case letters"},
 		"contradicting deadlines":   {"sweep = \"1s\"", "lease = \"1s\"", 4, "lease is 1s; it has to be longer"},

@@ -68,7 +68,7 @@ func guests() map[string][]string {
 		"github.com/spf13/cobra":             {"cmd/formledger", "cmd/bench"},
 		"github.com/BurntSushi/toml":         {"cmd/formledger", "cmd/bench"},
 		"github.com/go-playground/validator": {"ledger/enquiry"},
-		"golang.org/x/text":                  {"ledger/enquiry"},
+		"golang.org/x/text":                  {"ledger/enquiry", "web"},
 		"golang.org/x/net/idna":              {"ledger/enquiry", "relay/smtp/syntax"},
 		"github.com/google/go-cmp":           {"ledger/ledgertest"},
 		"github.com/google/uuid":             {"ledger", "ledger/sqlledger", "ledger/ledgertest", "relay", "relay/desk", "relay/maildir", "relay/smtp", "relay/signed", "relay/server", "handlers", "cmd/formledger", "cmd/bench"},

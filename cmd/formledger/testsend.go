@@ -13,12 +13,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"formledger/handlers"
 	"formledger/ledger"
 	"formledger/ledger/enquiry"
 	"formledger/ledger/sqlledger"
 	"formledger/relay"
 	"formledger/relay/signed"
 	"formledger/relay/smtp"
+	"formledger/web"
 )
 
 func newTestSend(s streams, p *places) *cobra.Command {
@@ -136,7 +138,11 @@ func sendMarked(ctx context.Context, hold *relay.Hold, keys *ledger.KeyRing, for
 	if err != nil {
 		return ledger.Submission{}, err
 	}
-	m := relay.Compose(form, e, claim.Row, messageID)
+	texts, err := web.LoadTexts()
+	if err != nil {
+		return ledger.Submission{}, err
+	}
+	m := relay.Compose(form, e, claim.Row, messageID, handlers.MailWords(texts, form))
 	m.Subject = "Test: " + m.Subject
 	return hold.Carry(claim, m).Row, nil
 }

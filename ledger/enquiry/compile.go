@@ -58,7 +58,6 @@ func Compile(d Definition) (*Form, []Fault) {
 
 func withDefaults(d Definition) Definition {
 	d.Title = orElse(d.Title, d.Name)
-	d.Subject = orElse(d.Subject, "Enquiry: "+d.Title)
 	d.Policy = orElse(d.Policy, holdPolicy)
 	d.Undeclared = orElse(d.Undeclared, keepUndeclared)
 	d.MaxBody = orElse(d.MaxBody, DefaultMaxBody)

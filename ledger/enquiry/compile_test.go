@@ -26,8 +26,8 @@ func good() enquiry.Definition {
 func TestCompileDefaults(t *testing.T) {
 	form := compile(t, good())
 	d := form.Def()
-	got := fmt.Sprint(d.Title, "|", d.Subject, "|", d.Policy, "|", d.Undeclared, "|", d.MaxBody, d.MaxFields, d.MaxChars, "|", d.Fields[0].Label)
-	if want := "contact|Enquiry: contact|hold|keep|65536 100 20000|name"; got != want {
+	got := fmt.Sprint(d.Title, "|", d.Policy, "|", d.Undeclared, "|", d.MaxBody, d.MaxFields, d.MaxChars, "|", d.Fields[0].Label)
+	if want := "contact|hold|keep|65536 100 20000|name"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := form.ReplyToField(); got != "email" {

@@ -24,7 +24,8 @@ type Definition struct {
 	Title      string     `toml:"title"`      // shown to visitors; the name if empty
 	To         Recipients `toml:"to"`         // who gets the mail
 	From       string     `toml:"from"`       // the form's own sender address, never the visitor's
-	Subject    string     `toml:"subject"`    // of the mail; "Enquiry: " and the title if empty
+	Subject    string     `toml:"subject"`    // of the mail; if empty, the word for an enquiry and the title
+	Lang       string     `toml:"lang"`       // language of the mail, and of visitors who prefer none that there is
 	Origins    []string   `toml:"origins"`    // sites whose pages may post here
 	Contact    string     `toml:"contact"`    // the line that tells a visitor where to check
 	Policy     string     `toml:"policy"`     // "hold", also if empty

@@ -71,11 +71,11 @@ func (f *Form) normalizeFurther(name string, raw []string) ([]string, *Problem) 
 	shown := shownName(name)
 	switch {
 	case !isPlainName(name):
-		return nil, textProblem(codeName, shown, shown)
+		return nil, newProblem(codeName, shown, shown)
 	case f.def.Undeclared == refuseUndeclared:
 		return nil, f.undeclared(name)
 	case code != "":
-		return nil, textProblem(code, shown, shown)
+		return nil, newProblem(code, shown, shown)
 	case chars(values) > f.def.MaxChars:
 		return nil, tooLong(shown, shown, f.def.MaxChars)
 	}

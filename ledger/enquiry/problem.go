@@ -1,7 +1,7 @@
 package enquiry
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,18 +10,27 @@ import (
 )
 
 // Problem is one reason why an enquiry cannot be taken as it is. Field is the
-// field's name, empty if it is the enquiry as a whole. Message is a sentence
-// for the visitor. Code is for programs, one of:
+// field's name, empty if it is the enquiry as a whole. Code is for programs, one
+// of:
 //
 //	encoding, control, bidi, one_line, multiple, too_long   text that has no normal form
 //	name, undeclared, too_many_fields                       fields that are not taken
 //	required, email, tel, url, date, option                 a field's kind
-//	min, max, len, oneof, numeric, number, alpha, e164      a form's own rules
+//	min, max, len, oneof, numeric, number, alpha, alphanum, e164   a form's own rules
 //	rule                                                    any other rule of the form
+//
+// Sentences are for people: one or two.
 type Problem struct {
-	Field   string `json:"field"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Field     string
+	Code      string
+	Sentences []Sentence
+}
+
+// Sentence names one that is said in the visitor's language, and what stands in
+// it: name, value, name, value. This package knows no language.
+type Sentence struct {
+	Key  string // the code, or the code and what the sentence is about
+	Args []string
 }
 
 const (
@@ -40,61 +49,57 @@ const (
 	codeURL           = "url"
 	codeDate          = "date"
 	codeOption        = "option"
+	codeE164          = "e164"
 	codeRule          = "rule"
 )
-
-// sentences has the messages that need nothing but the field's label.
-var sentences = map[string]string{
-	codeEncoding: "“%s” contains text in an unknown encoding; please type it again.",
-	codeControl:  "“%s” contains an invisible control character, often from copying; please type it again.",
-	codeBidi:     "“%s” contains an invisible character that reverses text, often from copying; please type it again.",
-	codeOneLine:  "“%s” must fit on one line.",
-	codeMultiple: "“%s” was sent more than once; please send only one value.",
-	codeName:     "The field name “%s” cannot be used; please use up to 100 plain characters on one line.",
-	codeRequired: "Please fill in “%s”.",
-	codeEmail:    "“%s” must be an e-mail address, like name@example.com.",
-	codeTel:      "“%s” must be a telephone number.",
-	codeURL:      "“%s” must be a web address, like https://example.com.",
-	codeDate:     "“%s” must be a date written as year-month-day, like 2030-12-31.",
-	codeOption:   "Please choose one of the listed options for “%s”.",
-	"oneof":      "“%s” is not one of the values that can be chosen.",
-	"numeric":    "“%s” must be a number.",
-	"number":     "“%s” must be written with digits only.",
-	"alpha":      "“%s” must be written with letters only.",
-	"alphanum":   "“%s” must be written with letters and digits only.",
-	"e164":       "“%s” must be a telephone number with its country code, like +441234567890.",
-}
 
 // tagCodes names the code of a validator tag, where it differs from the tag or
 // several tags share one.
 var tagCodes = map[string]string{
 	"email": codeEmail, "url": codeURL, "http_url": codeURL, "https_url": codeURL, "uri": codeURL,
-	"oneof": "oneof", "oneofci": "oneof", "numeric": "numeric", "number": "number", "e164": "e164",
+	"oneof": "oneof", "oneofci": "oneof", "numeric": "numeric", "number": "number", "e164": codeE164,
 	"alpha": "alpha", "alphaunicode": "alpha", "alphanum": "alphanum", "alphanumunicode": "alphanum",
 	"min": "min", "gte": "min", "max": "max", "lte": "max", "len": "len",
 }
 
-func textProblem(code, name, label string) *Problem {
-	return &Problem{Field: name, Code: code, Message: fmt.Sprintf(sentences[code], label)}
+// examples show how a value of a kind is written.
+var examples = map[string]string{
+	codeEmail: "name@example.com", codeURL: "https://example.com", codeDate: "2030-12-31", codeE164: "+441234567890",
 }
 
-func (fld *field) problem(code string) *Problem { return textProblem(code, fld.Name, fld.Label) }
-
-// ruleProblem puts a failed validator tag into plain words.
-func (fld *field) ruleProblem(failed validator.FieldError) *Problem {
-	code := tagCodes[failed.Tag()]
-	if _, plain := sentences[code]; plain {
-		return fld.problem(code)
+// newProblem is a problem whose sentence goes by its code. args follow the label.
+func newProblem(code, name, label string, args ...string) *Problem {
+	args = append([]string{"label", label}, args...)
+	if example := examples[code]; example != "" {
+		args = append(args, "example", example)
 	}
-	// On a list the validator counts choices, on text characters.
-	_, list := failed.Value().([]string)
-	switch code {
-	case "min":
-		return fld.sized(code, "at least ", failed.Param(), list)
-	case "max":
-		return fld.sized(code, "at most ", failed.Param(), list)
-	case "len":
-		return fld.sized(code, "exactly ", failed.Param(), list)
+	return &Problem{Field: name, Code: code, Sentences: []Sentence{{Key: code, Args: args}}}
+}
+
+func (fld *field) problem(code string, args ...string) *Problem {
+	return newProblem(code, fld.Name, fld.Label, args...)
+}
+
+// about makes a problem's first sentence one of several that its code has.
+func (p *Problem) about(what string) *Problem {
+	p.Sentences[0].Key = p.Code + "_" + what
+	return p
+}
+
+// also adds a second sentence.
+func (p *Problem) also(key string, args ...string) *Problem {
+	p.Sentences = append(p.Sentences, Sentence{Key: key, Args: args})
+	return p
+}
+
+// ruleProblem is a validator tag that failed.
+func (fld *field) ruleProblem(failed validator.FieldError) *Problem {
+	switch code := tagCodes[failed.Tag()]; code {
+	case "":
+	case "min", "max", "len":
+		return fld.sized(code, failed)
+	default:
+		return fld.problem(code)
 	}
 	rule := failed.Tag()
 	if failed.Param() != "" {
@@ -103,41 +108,39 @@ func (fld *field) ruleProblem(failed validator.FieldError) *Problem {
 	return fld.ruleUnmet(rule)
 }
 
-func (fld *field) ruleUnmet(rule string) *Problem {
-	message := fmt.Sprintf("“%s” does not fit the rule “%s”.", fld.Label, rule)
-	return &Problem{Field: fld.Name, Code: codeRule, Message: message}
-}
+func (fld *field) ruleUnmet(rule string) *Problem { return fld.problem(codeRule, "rule", rule) }
 
-func (fld *field) sized(code, bound, number string, list bool) *Problem {
-	format, unit := "“%s” must have %s%s %s.", "characters"
-	if list {
-		format, unit = "For “%s”, please choose %s%s %s.", "options"
+// sized says a limit. On a list the validator counts choices, on text characters.
+// That at least one is wanted never fails, as nothing at all is absent.
+func (fld *field) sized(code string, failed validator.FieldError) *Problem {
+	unit := "chars"
+	if _, list := failed.Value().([]string); list {
+		unit = "options"
 	}
-	if number == "1" {
-		unit = strings.TrimSuffix(unit, "s")
+	if failed.Param() == "1" && code != "min" {
+		return fld.problem(code).about(unit + "_one")
 	}
-	return &Problem{Field: fld.Name, Code: code, Message: fmt.Sprintf(format, fld.Label, bound, number, unit)}
+	return fld.problem(code, "limit", failed.Param()).about(unit)
 }
 
 func tooLong(name, label string, limit int) *Problem {
-	message := fmt.Sprintf("“%s” is too long; at most %d characters can be sent.", label, limit)
-	return &Problem{Field: name, Code: codeTooLong, Message: message}
+	return newProblem(codeTooLong, name, label, "limit", strconv.Itoa(limit))
 }
 
 func (f *Form) tooManyFields() Problem {
-	message := fmt.Sprintf("There are too many fields; at most %d can be sent.", f.def.MaxFields)
-	return Problem{Code: codeTooManyFields, Message: message}
+	limit := strconv.Itoa(f.def.MaxFields)
+	return Problem{Code: codeTooManyFields, Sentences: []Sentence{{Key: codeTooManyFields, Args: []string{"limit", limit}}}}
 }
 
 func (f *Form) undeclared(name string) *Problem {
-	message := fmt.Sprintf("This form has no field “%s”.", shownName(name))
+	shown := shownName(name)
+	p := &Problem{Field: shown, Code: codeUndeclared, Sentences: []Sentence{{Key: codeUndeclared, Args: []string{"name", shown}}}}
 	for _, fld := range f.fields {
 		if strings.EqualFold(fld.Name, name) {
-			message += fmt.Sprintf(" Did you mean “%s”?", fld.Name)
-			break
+			return p.also("did_you_mean", "name", fld.Name)
 		}
 	}
-	return &Problem{Field: shownName(name), Code: codeUndeclared, Message: message}
+	return p
 }
 
 // shownName makes a stranger's field name fit to be shown: short, and without

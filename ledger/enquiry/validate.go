@@ -2,7 +2,6 @@ package enquiry
 
 import (
 	"cmp"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -94,16 +93,15 @@ func (f *Form) missing(fld *field, e Enquiry) *Problem {
 	p := fld.problem(codeRequired)
 	switch {
 	case fld.Name == f.ReplyToField():
-		p.Message = "Please enter your e-mail address."
+		p.about("email")
 	case fld.Kind == Checkbox:
-		p.Message = fmt.Sprintf("Please tick “%s”.", fld.Label)
+		p.about("tick")
 	case fld.Kind == Select || fld.Kind == Multi:
-		p.Message = fmt.Sprintf("Please choose an option for “%s”.", fld.Label)
+		p.about("choice")
 	}
 	for _, v := range e.Fields {
 		if f.byName[v.Name] == nil && strings.EqualFold(v.Name, fld.Name) {
-			p.Message += fmt.Sprintf(" (The page sent a field “%s”; this form calls it “%s”.)", v.Name, fld.Name)
-			break
+			return p.also("sent_as", "sent", v.Name, "name", fld.Name)
 		}
 	}
 	return p

@@ -21,7 +21,7 @@ func (p *postfix) sender() *Sender {
 func enquiry(id, value string) relay.Message {
 	m := message()
 	m.MessageID = id + "@shop.example"
-	m.Text = relay.TextOf([]relay.Line{{Label: "Message", Values: []string{value}}})
+	m.Text = relay.TextOf([]relay.Line{{Label: "Message", Values: []string{value}}}, relay.Words{Colon: ":"})
 	return m
 }
 
@@ -119,7 +119,7 @@ func TestPostfixIsNotInjectedInto(t *testing.T) {
 	p := startPostfix(t, true)
 	m := enquiry("injected", "hello")
 	m.ReplyTo = "anna@example.org\r\nBcc: evil@shop.example"
-	m.Text = relay.TextOf([]relay.Line{{Label: "Name\r\nBcc: evil@shop.example\r\n\r\n.", Values: []string{"hello"}}})
+	m.Text = relay.TextOf([]relay.Line{{Label: "Name\r\nBcc: evil@shop.example\r\n\r\n.", Values: []string{"hello"}}}, relay.Words{Colon: ":"})
 	if v := p.send(m); v.Finding != relay.Accepted {
 		t.Fatalf("%+v", v)
 	}

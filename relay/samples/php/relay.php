@@ -169,14 +169,12 @@ function mail_of(array $m): ?string {
     $words = fn(string $text): string => preg_replace_callback('/^.+?(?= <[!-~]+>$|$)/Ds', fn(array $in): string =>
         preg_match('/^(?!.*=\?)[ -~]{1,70}$/D', $in[0]) ? $in[0] : rtrim(preg_replace_callback('/.{1,10}/us', $word, $in[0])), $text);
     $reply = $m['reply_to'] ?? '';
-    $bare = preg_match('/^[A-Za-z0-9.!#$%&\'*+\/^_`{|}~-]+@[A-Za-z0-9.-]+$/D', $reply); // others stand in the text
-    $text = "{$m['text']}\n\n" . str_repeat('-', 40) . "\nReference: {$m['reference']}\nSubmission ID: {$m['submission_id']}\n"
-        . ($reply === '' || $bare ? '' : "A plain reply would not reach the visitor. Please copy this address: $reply\n");
+    $bare = preg_match('/^[A-Za-z0-9.!#$%&\'*+\/^_`{|}~-]+@[A-Za-z0-9.-]+$/D', $reply); // the text tells others
     return 'From: ' . $words($m['from']) . "\nTo: " . implode(",\n ", array_map($words, $m['to'])) . ($bare ? "\nReply-To: $reply" : '')
         . "\nSubject: " . $words($m['subject']) . " [{$m['reference']}]\nDate: " . date_create($m['date'])->format(DATE_RFC2822)
         . "\nMessage-ID: <{$m['message_id']}>\nX-Submission-Reference: {$m['reference']}\nMIME-Version: 1.0\n"
         . "Content-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: quoted-printable\n\n"
-        . str_replace("\r\n", "\n", quoted_printable_encode(preg_replace('/\r\n?|\n/', "\r\n", $text)));
+        . str_replace("\r\n", "\n", quoted_printable_encode(preg_replace('/\r\n?|\n/', "\r\n", $m['text'])));
 }
 
 function acknowledge(array $call, array $answer): void {
