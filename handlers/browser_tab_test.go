@@ -15,8 +15,9 @@ import (
 // tab is the browser's tab in the hands of one test. What it is asked for fails
 // the test if it does not come in time.
 type tab struct {
-	t *testing.T
-	b *browser
+	t    *testing.T
+	b    *browser
+	lang string // of the pages that it opens, where that matters
 }
 
 func (b *browser) tab(t *testing.T) *tab {

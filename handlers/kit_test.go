@@ -49,6 +49,8 @@ type kit struct {
 	clock  *clock
 
 	waiting atomic.Int64 // requests that are being answered
+	posts   atomic.Int64 // of enquiries, that have come so far
+	weather atomic.Pointer[weather]
 }
 
 type options struct {
@@ -148,6 +150,13 @@ func (k *kit) counting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k.waiting.Add(1)
 		defer k.waiting.Add(-1)
+		if r.Method == http.MethodPost {
+			k.posts.Add(1)
+		}
+		if weather := k.weather.Load(); weather != nil {
+			(*weather)(w, r, next)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -211,7 +220,12 @@ func (k *kit) post(fields map[string]any, header ...string) reply {
 // postForm sends one as a browser without a script does.
 func (k *kit) postForm(v url.Values, header ...string) reply {
 	k.t.Helper()
-	return k.do("POST", "/f/contact", formType, v.Encode(), append([]string{"Accept", "text/html,*/*"}, header...)...)
+	return k.postTo("/f/contact", v, header...)
+}
+
+func (k *kit) postTo(address string, v url.Values, header ...string) reply {
+	k.t.Helper()
+	return k.do("POST", address, formType, v.Encode(), append([]string{"Accept", "text/html,*/*"}, header...)...)
 }
 
 func (k *kit) receipt(id uuid.UUID) reply { return k.do("GET", "/receipts/"+id.String(), "", "") }

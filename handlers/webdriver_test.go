@@ -38,12 +38,18 @@ func programFor(t *testing.T, name string) string {
 	if err == nil {
 		return path
 	}
-	missing := fmt.Sprintf("NOT TESTED: the pages in a real browser: %v; make deps installs it", err)
-	if os.Getenv("CI") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
+	missing(t, fmt.Errorf("%w; make deps installs it", err))
 	return ""
+}
+
+// missing ends a test that cannot be made here: loudly, and under CI as a failure.
+func missing(t *testing.T, why error) {
+	t.Helper()
+	said := fmt.Sprintf("NOT TESTED: the pages in a real browser: %v", why)
+	if os.Getenv("CI") != "" {
+		t.Fatal(said)
+	}
+	t.Skip(said)
 }
 
 func startDriver(t *testing.T) *driver {
@@ -130,7 +136,7 @@ func valueOf(res *http.Response, out any) error {
 	return json.Unmarshal(answer.Value, out)
 }
 
-// browser is one Chromium that runs no page's script.
+// browser is one Chromium.
 type browser struct {
 	*driver
 	session string // its path
@@ -142,23 +148,49 @@ const (
 	impatient = "none"
 )
 
-// browser starts a Chromium; flags come on top of the usual ones.
+// browser starts a Chromium that runs no page's script; flags come on top of the
+// usual ones.
 func (d *driver) browser(t *testing.T, loading string, flags ...string) *browser {
+	t.Helper()
+	const block = 2
+	return d.start(t, loading, toSend{"profile.managed_default_content_settings.javascript": block}, d.profile(t), flags...)
+}
+
+// scripted starts a Chromium that runs scripts.
+func (d *driver) scripted(t *testing.T, loading string, flags ...string) *browser {
+	t.Helper()
+	return d.start(t, loading, toSend{}, d.profile(t), flags...)
+}
+
+// profile is a folder for a browser's own memory.
+func (d *driver) profile(t *testing.T) string {
 	t.Helper()
 	profile, err := os.MkdirTemp(d.home, "profile-")
 	must(t, err)
+	return profile
+}
+
+func (d *driver) start(t *testing.T, loading string, prefs toSend, profile string, flags ...string) *browser {
+	t.Helper()
 	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--remote-debugging-pipe", "--window-size=1000,1600", "--user-data-dir=" + profile}, flags...)
-	chrome := toSend{"binary": d.chrome, "args": args,
-		"prefs": toSend{"profile.managed_default_content_settings.javascript": 2}} // 2: block
+	chrome := toSend{"binary": d.chrome, "args": args, "prefs": prefs}
 	wanted := toSend{"browserName": "chrome", "pageLoadStrategy": loading,
 		"goog:chromeOptions": chrome, "goog:loggingPrefs": toSend{"browser": "ALL"}}
 	var made struct{ SessionID string }
 	must(t, d.call("POST", "/session", toSend{"capabilities": toSend{"alwaysMatch": wanted}}, &made))
 	b := &browser{driver: d, session: "/session/" + made.SessionID}
-	t.Cleanup(func() { must(t, d.call("DELETE", b.session, nil, nil)) })
+	t.Cleanup(b.quit)
 	return b
+}
+
+// quit ends the browser, once.
+func (b *browser) quit() {
+	if b.session != "" {
+		must(b.t, b.driver.call("DELETE", b.session, nil, nil))
+		b.session = ""
+	}
 }
 
 func (b *browser) call(method, path string, in toSend, out any) error {

@@ -23,8 +23,11 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// ClientScript is the name of the script that a page of HTML loads.
-const ClientScript = "formledger.js"
+// The scripts that a page of HTML loads: for a form, and for the receipt's page.
+const (
+	ClientScript  = "formledger.js"
+	ReceiptScript = "receipt.js"
+)
 
 // Assets are the files of the browser's client, which pages on other sites load
 // too. All of them stand under one version, which changes if and only if one of
@@ -140,10 +143,13 @@ func (a *Assets) Get(name string) (Asset, bool) {
 // Path is where a server of formledger serves a file.
 func (a *Assets) Path(name string) string { return "/js/" + a.version + "/" + name }
 
-// ScriptTag is the element that loads the client into one of the server's own
-// pages. Together with the style sheet's hash, such a page's policy needs
-// script-src 'self' and connect-src 'self'.
-func (a *Assets) ScriptTag() template.HTML {
-	script, _ := a.Get(ClientScript)
-	return template.HTML(`<script src="` + a.Path(ClientScript) + `" integrity="` + script.Integrity + `" defer></script>`)
+// ScriptTag is the element that loads ClientScript or ReceiptScript into one of the
+// server's own pages. Besides what such a page has, its policy needs script-src
+// 'self' and connect-src 'self'. A name that is not served gives an empty tag.
+func (a *Assets) ScriptTag(name string) template.HTML {
+	script, found := a.Get(name)
+	if !found {
+		return ""
+	}
+	return template.HTML(`<script src="` + a.Path(name) + `" integrity="` + script.Integrity + `" defer></script>`)
 }

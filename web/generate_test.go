@@ -102,9 +102,6 @@ func bundle(t *testing.T, entry string, format api.Format) []byte {
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsNone,
 		Outfile: "out.js",
 	}
-	if format == api.FormatIIFE { // a classic script learns its address in another way
-		options.Define = map[string]string{"import.meta.url": "undefined"}
-	}
 	result := api.Build(options)
 	for _, m := range slices.Concat(result.Errors, result.Warnings) {
 		t.Errorf("%s: %s %v", entry, m.Text, m.Location)
