@@ -96,7 +96,7 @@ func scenes() []scene {
 	return []scene{
 		{"form", func(*tab, *kit) {}},
 		{"invalid", func(v *tab, _ *kit) {
-			v.fillIn(written{name: "Ada", email: "nonsense@"})
+			v.fillIn(written{name: "Ada", email: "nonsense@", message: "Hello"})
 			v.submits()
 			v.inState("invalid")
 		}},
@@ -158,6 +158,14 @@ func (v *tab) hosted(k *kit, lang string) {
 func TestAxeFindsNoBarrier(t *testing.T) {
 	source := axe(t)
 	b := startDriver(t).scripted(t, patient)
+	t.Run("axe finds barriers where there are some", func(t *testing.T) {
+		v, s := b.tab(t), newSite(t)
+		s.page("/barrier", `<title>A field without a label</title><input>`)
+		v.open(s.url + "/barrier")
+		if len(v.barriers(source)) == 0 {
+			t.Error("none was found")
+		}
+	})
 	for _, lang := range []string{"en", "ar"} {
 		for _, s := range scenes() {
 			t.Run(lang+"/"+s.name, func(t *testing.T) {

@@ -200,7 +200,7 @@ func (s *Server) page(c echo.Context, status int, f *enquiry.Form, render func(i
 	return c.HTMLBlob(status, page.Bytes())
 }
 
-// contentPolicy lets a page use its own style and post to its own form. A
+// contentPolicy lets a page use its own style, our script, and its own form. A
 // browser checks the redirect after a post against form-action too, so the
 // form's thank-you page is named there (CSP 3, section 6.4.2).
 func contentPolicy(f *enquiry.Form) string {
@@ -215,6 +215,6 @@ func contentPolicy(f *enquiry.Form) string {
 			}
 		}
 	}
-	return "default-src 'none'; style-src " + web.StyleHash() + "; img-src data:; base-uri 'none'; form-action " + action +
+	return "default-src 'none'; style-src " + web.StyleHash() + "; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action " + action +
 		"; frame-ancestors " + ancestors
 }

@@ -9,8 +9,9 @@ import (
 
 // head is what the templates need before the page's own content.
 type head struct {
-	Title string
-	CSS   template.CSS
+	Title  string
+	CSS    template.CSS
+	Script template.HTML // empty: the page has none
 }
 
 // newHead puts what happened before the name of the form: a tab or a history
@@ -23,7 +24,7 @@ func newHead(happened, name string) head {
 	case name != "" && name != happened:
 		title = happened + " – " + name
 	}
-	return head{Title: title, CSS: template.CSS(pageCSS)}
+	return head{Title: title, CSS: template.CSS(css())}
 }
 
 // code is a reference, to be read by eye and by ear.
@@ -50,6 +51,11 @@ func spell(reference string) string {
 // carried by colour alone.
 type status struct {
 	Word, Icon, Tone string
+}
+
+// outcomes are those that a receipt can have.
+func outcomes() []string {
+	return []string{"accepted", "queued", "processing", "uncertain", "not_sent", "unseen"}
 }
 
 func statusOf(outcome string, l *Language) (status, error) {

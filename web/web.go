@@ -1,7 +1,7 @@
 // Package web renders the pages a visitor sees: the hosted form, the receipt
-// and plain messages. They are whole without any script, make no request of
-// their own, and carry their one style sheet inline, so that a page loads, or
-// prints, all at once or not at all.
+// and plain messages. They are whole without any script, and carry their one style
+// sheet inline, so that a page loads, or prints, all at once or not at all. Form and
+// receipt name a script that makes them more comfortable.
 //
 // The caller, who knows what happened, chooses the sentences; the templates add
 // labels. All of them stand in texts, a file for each language. The package
@@ -21,12 +21,19 @@ import (
 //go:embed static/page.css
 var pageCSS string
 
+//go:embed static/formledger.css
+var clientCSS string
+
+// css is the one style sheet of every page.
+func css() string { return pageCSS + "\n" + clientCSS }
+
 //go:embed templates/*.html
 var templateFiles embed.FS
 
 // Pages renders the embedded pages. It is safe for concurrent use.
 type Pages struct {
 	texts     *Texts
+	assets    *Assets
 	templates map[string]*template.Template // by language
 }
 
@@ -36,7 +43,11 @@ func New() (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pages{texts: texts, templates: map[string]*template.Template{}}
+	assets, err := NewAssets()
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{texts: texts, assets: assets, templates: map[string]*template.Template{}}
 	for _, l := range texts.All() {
 		p.templates[l.Lang], err = template.New("web").Option("missingkey=error").Funcs(l.functions()).
 			ParseFS(templateFiles, "templates/*.html")
@@ -58,7 +69,8 @@ func (l *Language) functions() template.FuncMap {
 			}
 			return l.Text(key, args...), nil
 		},
-		"around": l.around,
+		"around":   l.around,
+		"outcomes": outcomes,
 	}
 }
 
@@ -78,9 +90,9 @@ func (p *Pages) language(lang string) (*Language, error) {
 
 // StyleHash returns the Content-Security-Policy source, quotes included, that
 // allows exactly the inline style sheet of these pages (CSP Level 3,
-// section 2.3.1). The pages use no style attribute and no script.
+// section 2.3.1). The pages use no style attribute and no inline script.
 func StyleHash() string {
-	sum := sha256.Sum256([]byte(pageCSS))
+	sum := sha256.Sum256([]byte(css()))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
@@ -96,6 +108,7 @@ func (p *Pages) Form(w io.Writer, v Form) error {
 	if err != nil {
 		return err
 	}
+	view.Head.Script = p.assets.ScriptTag(ClientScript)
 	return p.render(w, l, "form", view)
 }
 
@@ -110,13 +123,9 @@ func (p *Pages) Receipt(w io.Writer, v Receipt) error {
 	if err != nil {
 		return err
 	}
-	return p.render(w, l, "receipt", receiptView{
-		Receipt:  v,
-		Status:   status,
-		Head:     newHead(status.Word, v.Form),
-		Code:     newCode(v.Reference),
-		Language: l,
-	})
+	view := receiptView{Receipt: v, Status: status, Head: newHead(status.Word, v.Form), Code: newCode(v.Reference), Language: l}
+	view.Head.Script = p.assets.ScriptTag(ReceiptScript)
+	return p.render(w, l, "receipt", view)
 }
 
 // Message writes a page without form or receipt: not found, too large, and

@@ -10,7 +10,7 @@ const base = document.currentScript?.src;
 const enhance = (form, options) => plain(form, { base, ...options });
 
 function begin() {
-  for (const form of document.querySelectorAll("form")) {
+  for (const form of document.forms) {
     if (form.hasAttribute("data-formledger") || /\/f\/[\w-]+\/?(\?|$)/.test(form.getAttribute("action"))) enhance(form);
   }
 }

@@ -33,6 +33,7 @@ export function button(label, press) {
   return element;
 }
 
-/** A button that copies a text; none where there is no clipboard, as on plain http. */
+/** A button that copies a text; none where there is no clipboard, as on plain http. A
+ *  page in a frame may be refused the clipboard: then nothing is said. */
 export const copier = (label, text, copied) =>
-  navigator.clipboard && button(label, () => navigator.clipboard.writeText(text).then(copied));
+  navigator.clipboard && button(label, () => navigator.clipboard.writeText(text).then(copied, Boolean));

@@ -1,7 +1,7 @@
 // What a visitor sees of an enquiry: one status line that is spoken politely,
 // and a panel that says what is known, what is not, what to do, where to ask.
 
-import { button, copier, make, set, unsee } from "./dom.mjs";
+import { button, copier, make, unsee } from "./dom.mjs";
 import { controlOf, firstOf } from "./fields.mjs";
 
 // What is true of a state. o: something was found out, and a heading says it.
@@ -63,7 +63,7 @@ export function panel(form, action, contact) {
     const fresh = make("div", {}, ...contents(status, words, wayOn)), inside = body.contains(document.activeElement);
     box.lang = words.lang;
     box.dir = words.dir;
-    set(box, "data-state", status.state);
+    box.dataset.state = status.state;
     if (fresh.isEqualNode(body)) return;
     body.replaceChildren(...fresh.childNodes);
     if (inside) heading().focus();

@@ -1,7 +1,7 @@
 // The receipt's page follows its reference: when the answer changes, so does the
 // page, without a reload. The page is whole without it.
 
-import { button, copier, make } from "./dom.mjs";
+import { button, copier, make, unsee } from "./dom.mjs";
 
 const FIRST = 5000, LAST = 60000; // ms between two looks
 
@@ -45,7 +45,7 @@ function follow(main) {
     main.classList.remove("good", "doubt", "bad", "plain");
     main.classList.add(TONES[now] || "plain");
     find(".status").replaceChildren(make("span", {}, label("word-" + now) || title)); // without the icon of before
-    find("h1").textContent = line.textContent = title;
+    find("h1").textContent = unsee(line, true).textContent = title; // spoken, and not shown twice
     if (find(".text")) find(".text").textContent = detail;
     // What can be done now stands on the page as the server makes it.
     if (now === "not_sent" && label("more")) line.before(make("p", {}, make("a", { href: location.href, class: "button" }, label("more"))));
@@ -62,7 +62,7 @@ function follow(main) {
     setTimeout(() => URL.revokeObjectURL(href), 1000);
   }
 
-  const copied = () => (line.textContent = label("copied"));
+  const copied = () => (unsee(line, false).textContent = label("copied"));
   const tools = [
     label("copy") && copier(label("copy"), find(".written").textContent, copied),
     label("print") && button(label("print"), () => print()),
