@@ -169,7 +169,7 @@ func TestAxeFindsNoBarrier(t *testing.T) {
 	for _, lang := range []string{"en", "ar"} {
 		for _, s := range scenes() {
 			t.Run(lang+"/"+s.name, func(t *testing.T) {
-				k, v := newKit(t), b.tab(t)
+				k, v := newKit(t, unhurried), b.tab(t)
 				v.hosted(k, lang)
 				s.play(v, k)
 				if found := v.barriers(source); len(found) > 0 {

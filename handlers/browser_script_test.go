@@ -7,9 +7,13 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"formledger/ledger"
 	"formledger/relay"
@@ -44,6 +48,9 @@ func withScript(t *testing.T, change ...func(*options)) (*webSite, *kit) {
 	s.page("/elsewhere", `<title>Elsewhere</title><p>Another page.`)
 	return s, k
 }
+
+// unhurried gives the far end more time than a test takes to hold it up.
+func unhurried(o *options) { o.timing.Call, o.timing.Lease = time.Minute, 2*time.Minute }
 
 // hurry lets a page wait a fiftieth of the time between two tries.
 const hurry = `Math.random = () => 0.02`
@@ -148,6 +155,8 @@ func TestWithTheScript(t *testing.T) {
 		{"429", isLimited},
 		{"stores that throw", hasNoStores},
 		{"strict policy", keepsAStrictPolicy},
+		{"hosted form", sendsTheHostedForm},
+		{"receipt, followed", followsTheReceipt},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, b) })
 	}
@@ -257,7 +266,7 @@ func pressesEnterOften(t *testing.T, b *browser) {
 }
 
 func clicksTwiceByScript(t *testing.T, b *browser) {
-	s, k := withScript(t)
+	s, k := withScript(t, unhurried)
 	gate := make(chan struct{})
 	letGo := sync.OnceFunc(func() { close(gate) })
 	t.Cleanup(letGo)
@@ -277,7 +286,7 @@ func clicksTwiceByScript(t *testing.T, b *browser) {
 }
 
 func reloadsInMidSend(t *testing.T, b *browser) {
-	s, k := withScript(t)
+	s, k := withScript(t, unhurried)
 	gate := make(chan struct{})
 	letGo := sync.OnceFunc(func() { close(gate) })
 	t.Cleanup(letGo)
@@ -542,4 +551,102 @@ func keepsAStrictPolicy(t *testing.T, b *browser) {
 	v.press("Noch einmal senden")
 	v.inState("accepted")
 	k.wantMails(1)
+}
+
+// The browser is killed in mid-send, once what it knows has reached the disk, and
+// started again with its session: the ID and the words are there, and go on.
+func TestABrowserThatWasKilledGoesOn(t *testing.T) {
+	d := startDriver(t)
+	s, k := withScript(t)
+	k.is(losesRequests(1000))
+	profile := d.profile(t)
+	b := d.start(t, patient, toSend{}, profile)
+	v := s.visitor(t, b)
+	v.presses(adas)
+	v.inState("unreached")
+	reference := v.shown()
+	id := fmt.Sprint(v.script("return Object.values(sessionStorage).map((text) => JSON.parse(text).id)[0]"))
+	eventuallyWithin(t, time.Minute, "the session has reached the disk", func() bool {
+		return onDisk(profile, "Session Storage", id) && onDisk(profile, "Sessions", s.url+"/contact")
+	})
+	b.killed()
+	after := d.start(t, patient, toSend{}, profile, "--restore-last-session").tab(t)
+	eventuallyWithin(t, time.Minute, "the tab is restored", func() bool {
+		for _, h := range after.windows() {
+			if after.turnsTo(h); after.address() == s.url+"/contact" {
+				return true
+			}
+		}
+		return false
+	})
+	after.inState("unreached")
+	after.wantWritten(adas)
+	if after.shown() != reference {
+		t.Errorf("after the restart it is %s, and was %s", after.shown(), reference)
+	}
+	k.is(nil)
+	after.press("Try now")
+	k.arrivedOnce(after, reference)
+}
+
+// killed ends the browser as a crash does.
+func (b *browser) killed() {
+	b.t.Helper()
+	must(b.t, syscall.Kill(b.pid, syscall.SIGKILL))
+	eventually(b.t, "the browser is gone", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.pid))
+		return err != nil || strings.Contains(string(stat), ") Z ") // chromedriver may leave it unburied
+	})
+	b.session = ""
+}
+
+// onDisk looks for a text in the files of a profile's folder; Chromium stores some
+// texts in UTF-16.
+func onDisk(profile, folder, text string) bool {
+	wide := strings.Join(strings.Split(text, ""), "\x00")
+	found := false
+	_ = filepath.WalkDir(filepath.Join(profile, "Default", folder), func(file string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil // it may have gone meanwhile
+		}
+		content, err := os.ReadFile(file)
+		found = found || err == nil && (strings.Contains(string(content), text) || strings.Contains(string(content), wide))
+		return nil
+	})
+	return found
+}
+
+// The hosted form's own ID goes with the first message: whoever posted it before
+// the script was there meant the same one.
+func sendsTheHostedForm(t *testing.T, b *browser) {
+	k, v := newKit(t), b.tab(t)
+	v.hosted(k, "en")
+	id := v.submissionID()
+	k.is(losesAnswers(1))
+	v.fillIn(adas)
+	v.submits()
+	k.arrivedOnce(v, string(ledger.ReferenceOf(id)))
+	v.press("Write another message")
+	v.fillIn(second)
+	v.submits()
+	v.inState("accepted")
+	k.wantMails(2)
+}
+
+// The page changes with the operator's decision, and is never loaded anew.
+func followsTheReceipt(t *testing.T, b *browser) {
+	for decision, says := range map[ledger.DecisionKind]string{ledger.Received: "Your message has been received", ledger.NotReceived: "Your message was not sent"} {
+		k, v, id := newKit(t), b.tab(t), newID()
+		v.devtools("Page.addScriptToEvaluateOnNewDocument", toSend{"source": hurry}, nil)
+		k.far.answering(unknown)
+		k.post(words(id))
+		v.open(k.receiptPage(id))
+		v.sees("Please check with us first", string(ledger.ReferenceOf(id)), "Print", "Save", "Copy")
+		v.script("window.here = true")
+		k.decides(id, decision)
+		v.sees(says, string(ledger.ReferenceOf(id)))
+		if here := v.script("return window.here"); here != true {
+			t.Errorf("%s: the page was loaded anew", decision)
+		}
+	}
 }

@@ -28,6 +28,9 @@ func (b *browser) tab(t *testing.T) *tab {
 
 // leave also looks for what the pages did against their own policy.
 func (v *tab) leave() {
+	if v.b.session == "" {
+		return // the browser was killed
+	}
 	if said := v.violations(); len(said) > 0 {
 		v.t.Errorf("the browser says: %s", strings.Join(said, "\n"))
 	}

@@ -300,7 +300,12 @@ func must(t *testing.T, err error) {
 // eventually waits for a condition, and says what it waited for.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); {
+	eventuallyWithin(t, 10*time.Second, what, is)
+}
+
+func eventuallyWithin(t *testing.T, patience time.Duration, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain until %s", what)
 		}

@@ -140,6 +140,7 @@ func valueOf(res *http.Response, out any) error {
 type browser struct {
 	*driver
 	session string // its path
+	pid     int    // of its main process
 }
 
 // What a browser does about commands while a page is loading ("pageLoadStrategy").
@@ -178,9 +179,14 @@ func (d *driver) start(t *testing.T, loading string, prefs toSend, profile strin
 	chrome := toSend{"binary": d.chrome, "args": args, "prefs": prefs}
 	wanted := toSend{"browserName": "chrome", "pageLoadStrategy": loading,
 		"goog:chromeOptions": chrome, "goog:loggingPrefs": toSend{"browser": "ALL"}}
-	var made struct{ SessionID string }
+	var made struct {
+		SessionID    string
+		Capabilities struct {
+			PID int `json:"goog:processID"`
+		}
+	}
 	must(t, d.call("POST", "/session", toSend{"capabilities": toSend{"alwaysMatch": wanted}}, &made))
-	b := &browser{driver: d, session: "/session/" + made.SessionID}
+	b := &browser{driver: d, session: "/session/" + made.SessionID, pid: made.Capabilities.PID}
 	t.Cleanup(b.quit)
 	return b
 }

@@ -24,7 +24,7 @@ func TestFormPostsWhatTheServerDecodes(t *testing.T) {
 	form := d.all("form")[0]
 	want := map[string]string{
 		"method": "post", "action": "/f/contact?a",
-		"enctype": "multipart/form-data", "accept-charset": "utf-8", "data-contact": sampleForm(plain).Contact,
+		"enctype": "multipart/form-data", "accept-charset": "utf-8", "data-formledger": "", "data-contact": sampleForm(plain).Contact,
 	}
 	got := map[string]string{}
 	for _, a := range form.Attr {
