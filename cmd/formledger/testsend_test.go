@@ -138,7 +138,7 @@ func TestATestSendThatFailsSaysWhatToChange(t *testing.T) {
 // A test of which nobody knows is like any other enquiry: somebody has to look.
 func TestATestSendThatIsUnknown(t *testing.T) {
 	t.Parallel()
-	s := withLogin(t, brief, smtptest.StartTLS)
+	s := withLogin(t, patient, smtptest.StartTLS)
 	s.server.Ends(smtptest.Dot, "close")
 	r := s.command("test-send", "contact")
 	r.sentence(t, "unknown", "did not answer for it", "look for the reference in the mailbox")
