@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,6 +169,9 @@ func TestAxeFindsNoBarrier(t *testing.T) {
 	})
 	for _, lang := range []string{"en", "ar"} {
 		for _, s := range scenes() {
+			if lang != "en" && !slices.Contains([]string{"form", "invalid", "uncertain", "receipt-uncertain"}, s.name) {
+				continue // another language changes words and direction, and no element
+			}
 			t.Run(lang+"/"+s.name, func(t *testing.T) {
 				k, v := newKit(t, unhurried), b.tab(t)
 				v.hosted(k, lang)

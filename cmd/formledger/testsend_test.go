@@ -18,7 +18,7 @@ import (
 const (
 	mailUser     = "website@shop.example"
 	mailPassword = "correct horse battery staple"
-	brief        = "\n[timing]\ncall = \"1500ms\"\n" // how long a silent server is waited for
+	brief        = "\n[timing]\ncall = \"4s\"\n" // how long a silent server is waited for
 )
 
 // loggedIn answers a login by what it says, and MAIL with the address.
