@@ -25,7 +25,7 @@ build: compiler ## Build the program: ./formledger
 	$(GO) build -o formledger ./cmd/formledger
 
 .PHONY: test
-test: deps check ## Run every check and test (about ten minutes on two cores)
+test: deps check ## Run every check and test (about twelve minutes on two cores)
 	@$(MAKE) --no-print-directory quietly RUN="-race ./..."
 	@$(MAKE) --no-print-directory quietly RUN="-race -tags failpoints ./ledger/failpoint ./relay/maildir ./relay/smtp ./relay/server"
 	@$(MAKE) --no-print-directory quietly RUN="-run Flood ./relay/server"
