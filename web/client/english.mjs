@@ -19,7 +19,7 @@ export const english = {
   "sending_long": "Still sending. Please leave this page open.",
   "try_now": "Try now",
   "unreached": "No answer yet",
-  "unreached_detail": "We cannot tell yet whether your message has arrived. This page keeps trying, and the message will not be sent twice.",
+  "unreached_detail": "It may or may not have arrived. This page keeps trying, and it will not be sent twice.",
   "unreached_quiet": "Still no answer. This page tries again from time to time; if it is urgent, please ask us and mention the reference.",
   "write_another": "Write another message"
 };

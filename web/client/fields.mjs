@@ -40,9 +40,9 @@ export function fill(form, fields, over) {
  */
 export function holder(form) {
   let words, held;
-  for (const type of ["change", "reset"]) {
-    form.addEventListener(type, (event) => words && (event.preventDefault(), fill(form, words, true)));
-  }
+  const put = (event) => words && (event.preventDefault(), fill(form, words, true));
+  for (const type of ["change", "reset"]) form.addEventListener(type, put);
+  addEventListener("pageshow", put); // a browser may have put back older words since
   return (on) => {
     if (!on === !words) return;
     if (on) held = [...form.elements].map((c) => [c, c.matches(":read-write")]);
