@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"net/url"
+	"os"
 	"path/filepath"
 
 	"github.com/mattn/go-sqlite3"
@@ -23,11 +24,27 @@ func NewConnector(file string, pragmas []Pragma) *Connector {
 	return &Connector{&sqlite3.SQLiteDriver{ConnectHook: hook}, "file:" + escapePath(file) + "?_txlock=immediate"}
 }
 
-// WithMode is a connector alike that opens the file in a mode of SQLite's, such
+// NewExaminer is for a look at a file that has to be there, and stays as it is.
+func NewExaminer(file string) *Connector {
+	return NewConnector(file, []Pragma{Busy, ReadOnly, Full}).withMode(examineMode(file))
+}
+
+// withMode is a connector alike that opens the file in a mode of SQLite's, such
 // as ro or rw, which do not create it.
 // Source: https://www.sqlite.org/uri.html
-func (c *Connector) WithMode(mode string) *Connector {
+func (c *Connector) withMode(mode string) *Connector {
 	return &Connector{c.driver, c.source + "&mode=" + mode}
+}
+
+// examineMode is read-only beside a write-ahead log, which the last connection
+// that may write would otherwise write into the database and remove. Without
+// one it is read-write: a read-only connection would leave an empty log behind.
+// Source: https://www.sqlite.org/wal.html#read_only_databases
+func examineMode(file string) string {
+	if _, err := os.Stat(file + "-wal"); err == nil {
+		return "ro"
+	}
+	return "rw"
 }
 
 // Connect opens a connection; one that does not take its pragmas is refused.

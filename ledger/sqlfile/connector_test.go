@@ -10,7 +10,7 @@ import (
 func TestAModeThatCreatesNothing(t *testing.T) {
 	for _, mode := range []string{"ro", "rw"} {
 		file := filepath.Join(t.TempDir(), "data.db")
-		db := sql.OpenDB(NewConnector(file, []Pragma{Busy}).WithMode(mode))
+		db := sql.OpenDB(NewConnector(file, []Pragma{Busy}).withMode(mode))
 		if err := db.PingContext(t.Context()); err == nil {
 			t.Errorf("%s: a file that is not there was opened", mode)
 		}

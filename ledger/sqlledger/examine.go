@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 
 	"formledger/ledger/sqlfile"
 )
@@ -17,8 +16,7 @@ func Examine(ctx context.Context, file string) (made bool, err error) {
 	if err := sqlfile.RefuseNetwork(file); err != nil {
 		return false, err
 	}
-	c := sqlfile.NewConnector(file, []sqlfile.Pragma{sqlfile.Busy, sqlfile.ReadOnly, sqlfile.Full})
-	db := sql.OpenDB(c.WithMode(examineMode(file)))
+	db := sql.OpenDB(sqlfile.NewExaminer(file))
 	defer db.Close()
 	version, err := readVersion(ctx, db)
 	if err == nil && version > schemaVersion {
@@ -31,15 +29,4 @@ func Examine(ctx context.Context, file string) (made bool, err error) {
 		return false, fmt.Errorf("reading the ledger %s: %w", file, err)
 	}
 	return version > 0, nil
-}
-
-// examineMode is read-only beside a write-ahead log, which the last connection
-// that may write would otherwise write into the database and remove. Without
-// one it is read-write: a read-only connection would leave an empty log behind.
-// Source: https://www.sqlite.org/wal.html#read_only_databases
-func examineMode(file string) string {
-	if _, err := os.Stat(file + "-wal"); err == nil {
-		return "ro"
-	}
-	return "rw"
 }

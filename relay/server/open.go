@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -50,8 +49,7 @@ func ExamineCalls(ctx context.Context, file string) (made bool, epoch string, er
 	if err := sqlfile.RefuseNetwork(file); err != nil {
 		return false, "", err
 	}
-	c := sqlfile.NewConnector(file, []sqlfile.Pragma{sqlfile.Busy, sqlfile.ReadOnly, sqlfile.Full})
-	db := sql.OpenDB(c.WithMode(examineMode(file)))
+	db := sql.OpenDB(sqlfile.NewExaminer(file))
 	defer db.Close()
 	version, err := readVersion(ctx, db)
 	if err == nil && version > 0 {
@@ -61,17 +59,6 @@ func ExamineCalls(ctx context.Context, file string) (made bool, epoch string, er
 		return false, "", fmt.Errorf("reading the relay's calls %s: %w", file, err)
 	}
 	return version > 0, epoch, nil
-}
-
-// examineMode is read-only beside a write-ahead log, which the last connection
-// that may write would otherwise write into the database and remove. Without
-// one it is read-write: a read-only connection would leave an empty log behind.
-// Source: https://www.sqlite.org/wal.html#read_only_databases
-func examineMode(file string) string {
-	if _, err := os.Stat(file + "-wal"); err == nil {
-		return "ro"
-	}
-	return "rw"
 }
 
 // refuseForeign looks at a file before WAL mode, which is written into it, would
