@@ -570,7 +570,9 @@ func TestABrowserThatWasKilledGoesOn(t *testing.T) {
 		return onDisk(profile, "Session Storage", id) && onDisk(profile, "Sessions", s.url+"/contact")
 	})
 	b.killed()
-	after := d.start(t, patient, toSend{}, profile, "--restore-last-session").tab(t)
+	// once the browser has noted its crash (some ten seconds after its start), it
+	// would ask before it restores; the visitor says yes
+	after := d.start(t, patient, toSend{"profile.exit_type": "Normal"}, profile, "--restore-last-session").tab(t)
 	eventuallyWithin(t, time.Minute, "the tab is restored", func() bool {
 		for _, h := range after.windows() {
 			if after.turnsTo(h); after.address() == s.url+"/contact" {
