@@ -19,6 +19,9 @@ var (
 	ErrClaimed = errors.New("the send of this row may still be under way")
 	// ErrFinal: an accepted row stays accepted.
 	ErrFinal = errors.New("accepted is final")
+	// ErrNoWords: the message's words are not kept (any more), so the courier has
+	// nothing to send.
+	ErrNoWords = errors.New("the words of this message are not kept here")
 	// ErrBroken: the engine lost its footing (an I/O error, a corrupt file). The
 	// process has to end, so that the restart recovers.
 	ErrBroken = errors.New("the ledger's database is broken")
@@ -41,33 +44,61 @@ type Ledger interface {
 	// Events reads the record of one row, oldest first.
 	Events(ctx context.Context, id uuid.UUID) ([]Event, error)
 
-	// Claim asks for the right to send. It inserts the row, or takes a free row
+	// Outbox reads the sealed words of a row, or fails with ErrNoWords.
+	Outbox(ctx context.Context, id uuid.UUID) (Entry, error)
+	// Due lists the rows that the courier may take now, oldest first.
+	Due(ctx context.Context, d Due) ([]Submission, error)
+	// Unalerted lists rows whose courier gave up and of which no alert has been
+	// attempted since, oldest first.
+	Unalerted(ctx context.Context, limit int) ([]Submission, error)
+	// Kept counts the messages whose words are kept, by form and key.
+	Kept(ctx context.Context) ([]Kept, error)
+	// RelayState reads what SetRelayState wrote last, or the zero value.
+	RelayState(ctx context.Context) (RelayState, error)
+
+	// Store inserts a row that nobody has claimed, with its sealed words, in one
+	// commit; or it answers with the row as it stands. So a death between storing
+	// and claiming is provably unsent. A repeat after an error finds the row.
+	Store(ctx context.Context, n NewEntry) (Stored, error)
+	// Take is the courier's claim: it takes a waiting row of the same payload
+	// hash (Submission.Waiting), whatever its next attempt says, and hands out the
+	// words. Form and Policy of the NewClaim are not looked at. A repeat with the
+	// same token after an error finds out whether the first had won.
+	Take(ctx context.Context, c NewClaim) (Taken, error)
+	// Record adds to a row's record what is not the end of a call.
+	Record(ctx context.Context, e Event) error
+	// SetRelayState keeps how the relay does, for whoever looks at the ledger.
+	SetRelayState(ctx context.Context, s RelayState) error
+
+	// Claim asks for the right to send, under hold. It inserts the row, or takes a free row
 	// of the same payload hash, or answers with the row as it stands. A repeat
 	// with the same token after an error finds out whether the first had won. A
 	// zero token is an error, here and in what ends a call.
 	Claim(ctx context.Context, c NewClaim) (Claimed, error)
-	// Settle records an acknowledgment. It reports whether the row is accepted
-	// under this claim. A stale one beside another claim changes nothing but
+	// Settle records an acknowledgment, and wipes the words in the same commit. It
+	// reports whether the row is accepted under this claim. A stale one beside another claim changes nothing but
 	// Needs, which becomes disputed; so does one that names an earlier claim and
 	// contradicts an operator.
 	Settle(ctx context.Context, a Acknowledgment) (bool, error)
-	// Doubt records that a call ended without proof: the row becomes uncertain.
-	// It reports whether the row was changed. On a disputed row, how the call
+	// Doubt records that a call ended without proof: the row becomes what
+	// Submission.After says of EndDoubted. It reports whether the row was changed. On a disputed row, how the call
 	// ended goes on record and nothing else.
 	Doubt(ctx context.Context, e Ended) (bool, error)
-	// Release gives a claim back by proof that nothing was sent. It reports
-	// whether the row was changed. On a row that is disputed, or was accepted
+	// Release gives a claim back by proof that nothing was sent: the row becomes
+	// what Submission.After says. It reports whether the row was changed. On a row that is disputed, or was accepted
 	// under this claim, it is a contradiction: Needs becomes or stays disputed.
 	Release(ctx context.Context, e Ended) (bool, error)
 	// Decide records a person's decision with its event, in one transaction, if
 	// the row still is as the operator saw it: else ErrStale, ErrClaimed or
-	// ErrFinal.
+	// ErrFinal. Under queue and retry, Received and Close wipe the words, and
+	// NotReceived and SendAgain let the courier make at least one more attempt at
+	// once, or fail with ErrNoWords.
 	Decide(ctx context.Context, d Decision) error
 	// Conflict counts that other content came under an ID.
 	Conflict(ctx context.Context, id uuid.UUID, at time.Time) error
 
-	// Lapse turns claimed rows whose lease ended before the given time into
-	// uncertain ones, and reports how many. A disputed row stays disputed, but
+	// Lapse ends claims whose lease ended before the given time, as
+	// Submission.After says of EndLapsed, and reports how many. A disputed row stays disputed, but
 	// once it is uncertain a person can decide it.
 	Lapse(ctx context.Context, before, at time.Time) (int, error)
 	// OpenClaims lists the claims under which a send may be under way.
@@ -133,10 +164,13 @@ type Ended struct {
 	Claim Token
 	Cause string // cause code and stage, never content
 	Note  string // what the far end said, redacted; may be empty
-	// Attempted is false if the claim is given back without a call having been
-	// made under it; it then does not count as a failure.
+	// Attempted is false if the claim is given back without the relay having been
+	// reached under it; it then counts neither as a failure nor towards the cap of
+	// claims.
 	Attempted bool
-	At        time.Time
+	// Next is when the courier tries again, should the row wait for it then.
+	Next time.Time
+	At   time.Time
 }
 
 // DecisionKind is what a person can decide about a row.
@@ -147,6 +181,7 @@ const (
 	Received    DecisionKind = "received"     // becomes accepted, by the operator's word
 	NotReceived DecisionKind = "not_received" // becomes free: the visitor may send again
 	Close       DecisionKind = "close"        // leaves the queue as it is
+	SendAgain   DecisionKind = "send_again"   // a stopped row gets one more attempt
 )
 
 // Decision is what an operator decides about a row as they saw it.
@@ -163,4 +198,60 @@ type OpenClaim struct {
 	ID         uuid.UUID
 	Claim      Token
 	LeaseUntil time.Time
+}
+
+// NewEntry is a message on its way into the ledger, before any attempt.
+type NewEntry struct {
+	ID          uuid.UUID
+	Form        string
+	Policy      Policy // Queue or Retry
+	PayloadHash string
+	AttemptCap  int64 // copied into the row; 0: none
+	ClaimCap    int64
+	Words       Sealed
+	Due         time.Time // the first time that a sweep takes it
+	At          time.Time // becomes created_at
+}
+
+// Stored is the answer to a NewEntry.
+type Stored struct {
+	Fresh bool       // this call made the row
+	Row   Submission // as it stands
+}
+
+// Entry is what the outbox keeps of a message.
+type Entry struct {
+	Words Sealed
+	Next  time.Time // when the courier tries next, if the row still waits for it
+}
+
+// Taken is the answer to the courier's claim.
+type Taken struct {
+	Owned bool       // the caller, and nobody else, may make one relay call
+	Row   Submission // as it stands
+	Words Sealed     // of an owned row
+}
+
+// Due asks for rows that the courier may take.
+type Due struct {
+	Policy Policy
+	At     time.Time
+	// Horizon is the longest time between two attempts. A next attempt further
+	// ahead was noted by a clock that has been set back since, and is due.
+	Horizon time.Duration
+	Limit   int
+}
+
+// Kept counts messages whose words are kept.
+type Kept struct {
+	Form string
+	Key  string // that sealed them
+	Rows int64
+}
+
+// RelayState is how the relay does. The zero value is a relay that is reached.
+type RelayState struct {
+	FailingSince time.Time // zero: it is reached
+	NextTry      time.Time
+	Cause        string
 }

@@ -24,9 +24,22 @@ const (
 // claim, so that editing a form never changes an open row.
 type Policy string
 
-// Hold is the policy without an outbox: the request owns the send, and an
-// unknown outcome is held for a person.
-const Hold Policy = "hold"
+// The policies. Policy.After tells what each makes of the end of a call.
+const (
+	// Hold keeps no words: the request owns the send, and an unknown outcome is
+	// held for a person.
+	Hold Policy = "hold"
+	// Queue keeps the words sealed until the message is accepted or the case
+	// closed. What provably was not sent is tried again; what is unknown is held.
+	Queue Policy = "queue"
+	// Retry keeps the words too, and sends again even after an unknown outcome, up
+	// to its caps: a possible duplicate rather than a missing mail.
+	Retry Policy = "retry"
+)
+
+// KeepsWords reports whether the ledger holds the message's words, sealed, and
+// the courier sends it.
+func (p Policy) KeepsWords() bool { return p == Queue || p == Retry }
 
 // Need says why a row is in the operator's queue.
 type Need string
@@ -51,8 +64,8 @@ const AcceptedByRelay = "relay"
 // Operator is the actor and AcceptedBy of a person's decision.
 func Operator(name string) string { return "operator:" + name }
 
-// Submission is one row: all that the ledger keeps of an enquiry under policy
-// hold. It holds no word of it, no address and no IP. Zero times and a zero
+// Submission is one row: all that the ledger keeps of an enquiry but, under queue
+// and retry, its sealed words. It holds no word of it, no address and no IP. Zero times and a zero
 // claim stand for NULL. Times have a resolution of a millisecond and are UTC.
 type Submission struct {
 	ID          uuid.UUID
@@ -78,11 +91,27 @@ type Submission struct {
 	Needs       Need
 }
 
-// Free reports whether a repeat of the same content may claim the row and send:
-// nothing was sent, nobody owns it, and no person has to look at it first.
+// Free reports whether, under hold, a repeat of the same content may claim the
+// row and send: nothing was sent, nobody owns it, and no person has to look at it
+// first.
 func (s Submission) Free() bool {
-	return s.Status == Processing && s.Claim.IsZero() && s.ClosedAt.IsZero() &&
-		(s.Needs == NeedsNobody || s.Needs == NeedsUnsent)
+	return s.Policy == Hold && s.unclaimed() && (s.Needs == NeedsNobody || s.Needs == NeedsUnsent)
+}
+
+// Waiting reports whether the courier may claim the row: the words are kept,
+// nobody owns the send, nobody has to look at it first, and its caps are not
+// reached.
+func (s Submission) Waiting() bool {
+	return s.Policy.KeepsWords() && s.unclaimed() && s.Needs == NeedsNobody && !s.AtCap()
+}
+
+func (s Submission) unclaimed() bool {
+	return s.Status == Processing && s.Claim.IsZero() && s.ClosedAt.IsZero()
+}
+
+// AtCap reports whether a cap is reached: recorded failures, or claims granted.
+func (s Submission) AtCap() bool {
+	return s.AttemptCap > 0 && s.Attempts >= s.AttemptCap || s.ClaimCap > 0 && s.Claims >= s.ClaimCap
 }
 
 // refusedForGood begins the last error of a row whose message was refused in a
@@ -118,6 +147,11 @@ const (
 	EventReceived         EventKind = "received"          // an operator decided: it arrived
 	EventNotReceived      EventKind = "not_received"      // an operator decided: it did not arrive
 	EventClosed           EventKind = "closed"            // an operator closed the case
+	EventStopped          EventKind = "stopped"           // the courier gave up: a cap, or a refusal for good
+	EventSendAgain        EventKind = "send_again"        // an operator allowed one more attempt
+	EventAlerted          EventKind = "alerted"           // somebody was told that the row needs them
+	EventAlertFailed      EventKind = "alert_failed"      // nobody could be told; the row stands in the queue all the same
+	EventWordsShown       EventKind = "words_shown"       // an operator unsealed the words
 )
 
 // ActorSystem is the actor of events that no person caused.

@@ -9,7 +9,10 @@
 // Nothing in this package reads files, the network or the clock.
 package enquiry
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Limits that apply where a form sets none of its own.
 const (
@@ -28,7 +31,9 @@ type Definition struct {
 	Lang       string     `toml:"lang"`       // language of the mail, and of visitors who prefer none that there is
 	Origins    []string   `toml:"origins"`    // sites whose pages may post here
 	Contact    string     `toml:"contact"`    // the line that tells a visitor where to check
-	Policy     string     `toml:"policy"`     // "hold", also if empty
+	Policy     string     `toml:"policy"`     // "hold" (also if empty), "queue" or "retry"
+	Intake     string     `toml:"intake"`     // "form" (also if empty) or "webhook"
+	Webhook    *Webhook   `toml:"webhook"`    // where the enquiries of intake "webhook" come from
 	ThanksURL  string     `toml:"thanks_url"` // page shown after an accepted enquiry
 	Undeclared string     `toml:"undeclared"` // "keep" (also if empty) or "refuse"
 	Fields     []Field    `toml:"field"`
@@ -44,6 +49,22 @@ type Field struct {
 	Label   string   `toml:"label"`   // shown to people; the name if empty
 	Options []string `toml:"options"` // choices of select and multi
 	Rules   string   `toml:"rules"`   // tags of go-playground/validator v10, as for Var
+	Path    string   `toml:"path"`    // where a webhook's body holds the value, as data.customer.name
+}
+
+// Webhook says how the verified webhooks of a form are read. Paths lead into a
+// body's JSON: names and, for lists, numbers from 0, joined by dots.
+type Webhook struct {
+	Scheme       string        `toml:"scheme"`        // "standard", "hmac" or "timestamped"
+	Header       string        `toml:"header"`        // that carries the signature; of hmac and timestamped
+	Encoding     string        `toml:"encoding"`      // of an hmac signature: "hex" (also if empty) or "base64"
+	SecretsFile  string        `toml:"secrets_file"`  // one secret a line; several while they are rotated
+	Tolerance    time.Duration `toml:"tolerance"`     // between the signature's time and now; 0 is 5 minutes
+	EventPath    string        `toml:"event_path"`    // where the body names its event; empty: every body is an order
+	Events       []string      `toml:"events"`        // those that are orders; others are acknowledged and not recorded
+	OrderPath    string        `toml:"order_path"`    // where the body holds the order's ID
+	ToPath       string        `toml:"to_path"`       // where it holds the customer's address; empty: the form's To
+	TemplateFile string        `toml:"template_file"` // text/template of the mail, over the fields; empty: the usual list
 }
 
 // Kind says what a field holds and so how it is normalized.
