@@ -5,7 +5,7 @@ CREATE TABLE submissions (
     id            TEXT   NOT NULL PRIMARY KEY,  -- the UUID that the client made
     reference     TEXT   NOT NULL,              -- its short form; not unique
     form          TEXT   NOT NULL,
-    policy        TEXT   NOT NULL,              -- copied at the first claim
+    policy        TEXT   NOT NULL,              -- copied when the row is made
     payload_hash  TEXT   NOT NULL,              -- v1.<key id>.<hex>
     status        TEXT   NOT NULL,
     created_at    BIGINT NOT NULL,
@@ -40,6 +40,17 @@ CREATE INDEX submissions_needs ON submissions (needs, created_at) WHERE needs IS
 -- what the sweep looks through: rows whose send is not settled
 CREATE INDEX submissions_open ON submissions (lease_until) WHERE status = 'processing';
 
+-- The words of messages that are not accepted yet, sealed, under policies queue
+-- and retry alone. A row goes with the acceptance, or with the closed case.
+CREATE TABLE outbox (
+    submission   TEXT   NOT NULL PRIMARY KEY,
+    seal_key     TEXT   NOT NULL,            -- the ID of the key that sealed them
+    sealed       TEXT   NOT NULL,            -- v1.<base64 of nonce and ciphertext>
+    next_attempt BIGINT NOT NULL             -- when the courier tries next, if the row waits for it
+);
+
+CREATE INDEX outbox_next ON outbox (next_attempt);
+
 -- Everything that is not the happy path, and each decision of a person.
 -- Append-only: the dialect's triggers refuse DELETE, and any UPDATE but that
 -- of a repeated conflict's counter.
@@ -61,6 +72,6 @@ CREATE INDEX events_submission ON events (submission, at);
 CREATE UNIQUE INDEX events_conflict ON events (submission) WHERE kind = 'conflict';
 
 CREATE TABLE meta (
-    name  TEXT NOT NULL PRIMARY KEY,  -- schema_version, epoch
+    name  TEXT NOT NULL PRIMARY KEY,  -- schema_version, epoch, relay_state
     value TEXT NOT NULL
 );

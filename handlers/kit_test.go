@@ -37,16 +37,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // kit is a whole server on a real ledger and a real Maildir. Only what stands
 // between the two can be told to misbehave.
 type kit struct {
-	t      *testing.T
-	server *Server
-	url    string
-	client *http.Client
-	ledger *ledgertest.Faulty
-	far    *farEnd
-	hold   *relay.Hold
-	mail   string
-	logs   *logBuffer
-	clock  *clock
+	t       *testing.T
+	server  *Server
+	url     string
+	client  *http.Client
+	ledger  *ledgertest.Faulty
+	far     *farEnd
+	hold    *relay.Hold
+	courier *relay.Courier
+	mail    string
+	logs    *logBuffer
+	clock   *clock
 
 	waiting atomic.Int64 // requests that are being answered
 	posts   atomic.Int64 // of enquiries, that have come so far
@@ -59,6 +60,10 @@ type options struct {
 	keys   string
 	ledger string // a ledger's file to go on with
 	public string
+
+	patience relay.Patience
+	orders   enquiry.Definition // of a form that takes webhooks; none if it has no name
+	template string             // of the orders' mail
 }
 
 func contactForm() enquiry.Definition {
@@ -93,7 +98,8 @@ func quickTiming() relay.Timing {
 
 func newKit(t *testing.T, change ...func(*options)) *kit {
 	t.Helper()
-	o := options{timing: quickTiming(), form: contactForm(), keys: oneKey, ledger: filepath.Join(t.TempDir(), "ledger.db")}
+	o := options{timing: quickTiming(), form: contactForm(), keys: oneKey, ledger: filepath.Join(t.TempDir(), "ledger.db"), patience: relay.DefaultPatience()}
+	o.patience.Queue.Look = 20 * time.Millisecond
 	for _, c := range change {
 		c(&o)
 	}
@@ -123,8 +129,10 @@ func (k *kit) serve(o options) {
 	must(k.t, err)
 	k.hold = relay.NewHold(k.ledger, k.far, o.timing, k.clock.now, rand.Reader, log)
 	k.t.Cleanup(k.hold.Close)
+	forms, hooks := []*enquiry.Form{form}, k.hooks(o)
+	k.courier = k.opens(o, append(forms, formsOf(hooks)...), keys, log)
 	_, loopback, _ := net.ParseCIDR("127.0.0.0/8")
-	k.server, err = New(Config{Forms: []*enquiry.Form{form}, Ledger: k.ledger, Keys: keys, Hold: k.hold, Timing: o.timing,
+	k.server, err = New(Config{Forms: forms, Hooks: hooks, Courier: k.courier, Ledger: k.ledger, Keys: keys, Hold: k.hold, Timing: o.timing,
 		PublicURL: o.public, TrustedProxies: []*net.IPNet{loopback}, Now: k.clock.now, Log: log})
 	must(k.t, err)
 	k.listen()

@@ -16,6 +16,7 @@ type Outcome string
 // of them does the safe thing.
 const (
 	Accepted   Outcome = "accepted"
+	Queued     Outcome = "queued" // the words are sealed and durable, and delivery goes on
 	Processing Outcome = "processing"
 	Uncertain  Outcome = "uncertain"
 	Conflict   Outcome = "conflict"
@@ -29,6 +30,7 @@ type code string
 
 const (
 	notSentForGood code = "not_sent_for_good"
+	notSentStopped code = "not_sent_stopped"
 	notSentClosed  code = "not_sent_closed"
 	notClaimed     code = "not_claimed"
 	malformed      code = "malformed"
@@ -55,12 +57,14 @@ type entry struct {
 // catalogue holds every answer that there is. docs/api.md shows each of them.
 var catalogue = map[code]entry{
 	code(Accepted):   {outcome: Accepted, status: http.StatusCreated},
+	code(Queued):     {outcome: Queued, status: http.StatusAccepted},
 	code(Processing): {outcome: Processing, status: http.StatusConflict, retryable: true, retryAfter: 3 * time.Second},
 	code(Uncertain):  {outcome: Uncertain, status: http.StatusConflict},
 	code(Conflict):   {outcome: Conflict, status: http.StatusConflict, safeNewID: true},
 	code(Invalid):    {outcome: Invalid, status: http.StatusUnprocessableEntity},
 	code(NotSent):    {outcome: NotSent, status: http.StatusServiceUnavailable, retryable: true, safeNewID: true, retryAfter: 10 * time.Second},
 	notSentForGood:   {outcome: NotSent, status: http.StatusBadGateway, safeNewID: true},
+	notSentStopped:   {outcome: NotSent, status: http.StatusBadGateway}, // an operator may allow another attempt
 	notSentClosed:    {outcome: NotSent, status: http.StatusBadGateway, safeNewID: true},
 	// another request under the same ID may have had more luck, so that a fresh
 	// ID could make a duplicate
@@ -85,12 +89,16 @@ func recorded(row ledger.Submission) code {
 		return code(Accepted)
 	case row.Status == ledger.Uncertain || row.Needs == ledger.NeedsDisputed:
 		return code(Uncertain)
-	case !row.Claim.IsZero():
+	case !row.Claim.IsZero() && !row.Policy.KeepsWords():
 		return code(Processing)
 	case !row.ClosedAt.IsZero():
 		return notSentClosed
-	case row.Needs == ledger.NeedsStopped, row.RefusedForGood():
+	case row.Needs == ledger.NeedsStopped:
+		return notSentStopped
+	case row.Policy == ledger.Hold && row.RefusedForGood():
 		return notSentForGood
+	case row.Policy.KeepsWords():
+		return code(Queued)
 	default:
 		return code(NotSent)
 	}

@@ -22,9 +22,9 @@ import (
 // gives the form back with the visitor's words.
 func (s *Server) answerPage(c echo.Context, sub *submission, a answer, e entry) error {
 	switch {
-	case e.outcome == Accepted && sub.form.Def().ThanksURL != "":
+	case (e.outcome == Accepted || e.outcome == Queued) && sub.form.Def().ThanksURL != "":
 		return c.Redirect(http.StatusSeeOther, sub.form.Def().ThanksURL)
-	case e.outcome == Accepted, e.outcome == Processing, e.outcome == Uncertain:
+	case e.outcome == Accepted, e.outcome == Queued, e.outcome == Processing, e.outcome == Uncertain:
 		return c.Redirect(http.StatusSeeOther, receiptPath(sub))
 	case sub.form == nil || len(sub.raw.Names()) == 0:
 		return s.refusalPage(c, sub, a, e)

@@ -22,8 +22,9 @@ func (s *Server) receipt(c echo.Context) error {
 		return s.answer(c, nil, *undecodable(nil, err))
 	}
 	row, err := s.ledger.Submission(c.Request().Context(), id)
+	_, order := s.hooks[row.Form] // an order is its provider's business, and nobody else's
 	switch {
-	case errors.Is(err, ledger.ErrUnseen):
+	case errors.Is(err, ledger.ErrUnseen), order:
 		return s.showReceipt(c, ledger.Submission{ID: id, Reference: ledger.ReferenceOf(id)}, code(Unseen))
 	case err != nil:
 		return s.answer(c, nil, s.unreachable(err))
@@ -64,7 +65,7 @@ func receiptView(sub *submission, row ledger.Submission, a answer, e entry) web.
 	switch {
 	case row.Free() && !row.RefusedForGood():
 		view.Links = sendAgain(sub)
-	case e.outcome == NotSent, e.outcome == Accepted:
+	case e.outcome == NotSent && e.safeNewID, e.outcome == Accepted:
 		view.Links = []web.Link{writeNew(sub)}
 	}
 	return view

@@ -24,10 +24,13 @@ import (
 // TrustedProxies.
 type Config struct {
 	Forms  []*enquiry.Form
+	Hooks  []Hook // the forms that take webhooks
 	Ledger ledger.Ledger
 	Keys   *ledger.KeyRing
 	Hold   *relay.Hold
-	Timing relay.Timing
+	// Courier sends what the forms of policies queue and retry keep.
+	Courier *relay.Courier
+	Timing  relay.Timing
 	// PublicURL is where visitors reach the server, without a final slash. If it
 	// is empty, receipts are named by their path.
 	PublicURL string
@@ -39,10 +42,12 @@ type Config struct {
 
 // Server answers visitors.
 type Server struct {
-	forms     map[string]*enquiry.Form
+	forms     map[string]*enquiry.Form // that visitors fill in
+	hooks     map[string]Hook
 	ledger    ledger.Ledger
 	keys      *ledger.KeyRing
 	hold      *relay.Hold
+	courier   *relay.Courier
 	timing    relay.Timing
 	publicURL string
 	now       func() time.Time
@@ -65,12 +70,15 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("reading the browser's client: %w", err)
 	}
 	s := &Server{
-		forms: map[string]*enquiry.Form{}, ledger: c.Ledger, keys: c.Keys, hold: c.Hold, timing: c.Timing,
+		forms: map[string]*enquiry.Form{}, hooks: map[string]Hook{}, ledger: c.Ledger, keys: c.Keys, hold: c.Hold, courier: c.Courier, timing: c.Timing,
 		publicURL: c.PublicURL, now: c.Now, log: c.Log,
 		pages: pages, assets: assets, flights: newFlights(), echo: echo.New(),
 	}
 	for _, f := range c.Forms {
 		s.forms[f.Def().Name] = f
+	}
+	for _, h := range c.Hooks {
+		s.hooks[h.Form.Def().Name] = h
 	}
 	s.route(c.TrustedProxies)
 	return s, nil
@@ -81,6 +89,7 @@ func (s *Server) route(trusted []*net.IPNet) {
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Use(s.logged, s.noStore, s.recovered)
 	s.echo.POST("/f/:form", s.submit, s.crossOrigin)
+	s.echo.POST("/hooks/:form", s.hook)
 	s.echo.OPTIONS("/f/:form", s.preflight, s.crossOrigin)
 	look := []string{http.MethodGet, http.MethodHead}
 	s.echo.Match(look, "/f/:form", s.hosted, s.cacheable)

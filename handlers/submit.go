@@ -21,6 +21,8 @@ type submission struct {
 	enquiry   enquiry.Enquiry
 	canonical []byte        // what the payload hash is made of
 	id        uuid.UUID     // the client's, or derived; uuid.Nil before it is known
+	to        []string      // of a verified intake: the customer's address instead of the form's recipients
+	text      string        // of a verified intake: the mail's text from its template
 	sender    sender        // who sent it, for derived IDs alone; never stored
 	html      bool          // the answer is a page
 	lang      *web.Language // of the answer; nil before it is heard
@@ -48,13 +50,21 @@ func (s *Server) submit(c echo.Context) error {
 	return s.answer(c, sub, s.deliver(ctx, sub))
 }
 
+// begin starts what the form's policy says with an enquiry that was never seen.
+func (s *Server) begin(ctx context.Context, sub *submission, payloadHash string) answer {
+	if p := ledger.Policy(sub.form.Def().Policy); p.KeepsWords() {
+		return s.store(ctx, sub, p, payloadHash)
+	}
+	return s.send(ctx, sub, payloadHash)
+}
+
 // deliver asks the ledger first. A repeat gets the recorded outcome; only an
 // enquiry that was never seen, or that provably was not sent, is sent.
 func (s *Server) deliver(ctx context.Context, sub *submission) answer {
 	row, err := s.ledger.Submission(ctx, sub.id)
 	switch {
 	case errors.Is(err, ledger.ErrUnseen):
-		return s.send(ctx, sub, s.keys.Hash(sub.canonical))
+		return s.begin(ctx, sub, s.keys.Hash(sub.canonical))
 	case err != nil:
 		return s.unreachable(err)
 	default:
@@ -72,6 +82,10 @@ func (s *Server) repeat(ctx context.Context, sub *submission, row ledger.Submiss
 		return s.conflict(ctx, sub)
 	case row.Free():
 		return s.send(ctx, sub, row.PayloadHash)
+	case row.Waiting():
+		a := s.soon(ctx, row)
+		a.replayed = true
+		return a
 	}
 	row, err = s.await(ctx, row)
 	if err != nil {
@@ -104,11 +118,62 @@ func (s *Server) send(ctx context.Context, sub *submission, payloadHash string) 
 	if !claim.Owned {
 		return s.repeat(ctx, sub, claim.Row)
 	}
-	ending, ended := s.flights.wait(ctx, s.carry(claim, relay.Compose(sub.form, sub.enquiry, claim.Row, messageID, MailWords(s.pages.Texts(), sub.form))))
+	ending, ended := s.flights.wait(ctx, s.carry(claim, s.compose(sub, claim.Row, messageID)))
 	if !ended || !ending.Recorded {
 		return answer{code: code(Processing)}
 	}
 	return answer{code: recorded(ending.Row)}
+}
+
+// compose writes the mail of an enquiry.
+func (s *Server) compose(sub *submission, row ledger.Submission, messageID string) relay.Message {
+	m := relay.Compose(sub.form, sub.enquiry, row, messageID, MailWords(s.pages.Texts(), sub.form))
+	if len(sub.to) > 0 {
+		m.To, m.ReplyTo = sub.to, "" // the customer's own address
+	}
+	if sub.text != "" {
+		m.Text = sub.text
+	}
+	return m
+}
+
+// store records the enquiry with its words sealed, before any attempt, and then
+// lets the courier try at once.
+func (s *Server) store(ctx context.Context, sub *submission, p ledger.Policy, payloadHash string) answer {
+	messageID, err := s.keys.MessageID(sub.id, payloadHash)
+	if err != nil {
+		return s.unreachable(err)
+	}
+	row := ledger.Submission{ID: sub.id, Reference: ledger.ReferenceOf(sub.id), PayloadHash: payloadHash, CreatedAt: s.now()}
+	stored, err := s.courier.Store(ctx, sub.form.Def().Name, p, s.compose(sub, row, messageID), sub.to)
+	switch {
+	case err != nil:
+		// it may be stored all the same, and then it is sent: never "not sent"
+		s.log.Error("not known to be stored", "reference", row.Reference, "error", err.Error())
+		return answer{code: code(Processing)}
+	case !stored.Fresh:
+		return s.repeat(ctx, sub, stored.Row)
+	}
+	return s.soon(ctx, stored.Row)
+}
+
+// soon lets the courier try a stored message now, and answers with the outcome if
+// that comes in time. The message is durable whatever happens here.
+func (s *Server) soon(ctx context.Context, row ledger.Submission) answer {
+	select {
+	case <-s.courier.Nudge(row):
+	case <-ctx.Done():
+		return answer{code: code(Queued)}
+	}
+	row, err := s.ledger.Submission(ctx, row.ID)
+	if err == nil {
+		row, err = s.await(ctx, row)
+	}
+	if err != nil {
+		s.log.Error("what became of a stored message cannot be read", "error", err.Error())
+		return answer{code: code(Queued)}
+	}
+	return answer{code: recorded(row)}
 }
 
 // carry starts the call of a claim, in a flight that repeats can wait for.

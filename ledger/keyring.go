@@ -63,7 +63,7 @@ func NewKeyRing(keys []Key) (*KeyRing, error) {
 
 func (r *KeyRing) complete() error {
 	if r.inUse.ID == "" {
-		return errors.New("no payload key is in use: mark one of them with \"use\"")
+		return errors.New("no key is in use: mark one of them with \"use\"")
 	}
 	r.order = append([]Key{r.inUse}, r.order...)
 	return nil
@@ -72,13 +72,13 @@ func (r *KeyRing) complete() error {
 func (r *KeyRing) add(k Key) error {
 	switch {
 	case !keyID.MatchString(k.ID): // not quoted: it may be a secret in the wrong column
-		return errors.New("a payload key's ID is 1–32 of a–z, 0–9 and hyphen")
+		return errors.New("a key's ID is 1–32 of a–z, 0–9 and hyphen")
 	case len(k.Secret) < minSecretBytes:
-		return fmt.Errorf("payload key %q is %d bytes long; it needs at least %d", k.ID, len(k.Secret), minSecretBytes)
+		return fmt.Errorf("key %q is %d bytes long; it needs at least %d", k.ID, len(k.Secret), minSecretBytes)
 	case r.byID[k.ID].ID != "":
-		return fmt.Errorf("payload key %q stands in the ring twice", k.ID)
+		return fmt.Errorf("key %q stands in the ring twice", k.ID)
 	case !k.VerifyOnly && r.inUse.ID != "":
-		return fmt.Errorf("payload keys %q and %q are both in use; only one can be, mark the other with \"verify\"", r.inUse.ID, k.ID)
+		return fmt.Errorf("keys %q and %q are both in use; only one can be, mark the other with \"verify\"", r.inUse.ID, k.ID)
 	}
 	k.Secret = bytes.Clone(k.Secret)
 	r.byID[k.ID] = k
@@ -90,9 +90,10 @@ func (r *KeyRing) add(k Key) error {
 	return nil
 }
 
-// ParseKeyRing reads a key file: a line for each key with its ID, "use" or
-// "verify", and its secret in base64. Empty lines and lines that begin with #
-// are comments. Errors never contain a secret.
+// ParseKeyRing reads a key file: a line for each key with its ID, "use",
+// "verify" or "next", and its secret in base64. A key that is next only verifies
+// so far, and whoever rotates the keys puts it in use. Empty lines and lines that
+// begin with # are comments. Errors never contain a secret.
 func ParseKeyRing(text string) (*KeyRing, error) {
 	r := &KeyRing{byID: map[string]Key{}}
 	for i, line := range strings.Split(text, "\n") {
@@ -105,7 +106,7 @@ func ParseKeyRing(text string) (*KeyRing, error) {
 			err = r.add(k)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("payload keys, line %d: %w", i+1, err)
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
 	if err := r.complete(); err != nil {
@@ -116,29 +117,37 @@ func ParseKeyRing(text string) (*KeyRing, error) {
 
 func parseKey(line string) (Key, error) {
 	parts := strings.Fields(line)
-	if len(parts) != 3 || (parts[1] != "use" && parts[1] != "verify") {
-		return Key{}, errors.New(`a line is: ID, then "use" or "verify", then the secret in base64`)
+	if len(parts) != 3 || (parts[1] != "use" && parts[1] != "verify" && parts[1] != "next") {
+		return Key{}, errors.New(`a line is: ID, then "use", "verify" or "next", then the secret in base64`)
 	}
 	secret, err := base64.StdEncoding.DecodeString(parts[2])
 	if err != nil {
 		return Key{}, errors.New("the third word, the secret, is not base64")
 	}
-	return Key{ID: parts[0], Secret: secret, VerifyOnly: parts[1] == "verify"}, nil
+	return Key{ID: parts[0], Secret: secret, VerifyOnly: parts[1] != "use"}, nil
 }
 
 // NewKeyFile is the text of a key file with one fresh key in use.
-//
-// The key's ID comes from its secret, so that a key file of another installation
-// is an unknown key, and no repeat is taken for a conflict.
 func NewKeyFile(random io.Reader) (string, error) {
-	secret := make([]byte, minSecretBytes)
-	if _, err := io.ReadFull(random, secret); err != nil {
-		return "", fmt.Errorf("drawing a payload key: %w", err)
+	k, err := NewKey(random)
+	if err != nil {
+		return "", err
 	}
-	return "# Keys of formledger's payload hash: ID, use or verify, secret in base64.\n" +
+	return "# Keys of formledger's payload hash: ID, state (use, verify or next), secret in base64.\n" +
 		"# Keep this file apart from the database, and keep a copy: without it no\n" +
 		"# repeat of an old enquiry can be recognised.\n" +
-		"k-" + hex.EncodeToString(derive(Key{Secret: secret}, "formledger key id v1")[:4]) + " use " + base64.StdEncoding.EncodeToString(secret) + "\n", nil
+		k.ID + " use " + base64.StdEncoding.EncodeToString(k.Secret) + "\n", nil
+}
+
+// NewKey draws a fresh key. Its ID comes from its secret, so that a key of another
+// installation is an unknown one, and no repeat is taken for a conflict.
+func NewKey(random io.Reader) (Key, error) {
+	secret := make([]byte, minSecretBytes)
+	if _, err := io.ReadFull(random, secret); err != nil {
+		return Key{}, fmt.Errorf("drawing a key: %w", err)
+	}
+	id := derive(Key{Secret: secret}, "formledger key id v1")[:4]
+	return Key{ID: "k-" + hex.EncodeToString(id), Secret: secret}, nil
 }
 
 // Hash is the payload hash of an enquiry's canonical bytes under the key in

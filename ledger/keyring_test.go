@@ -223,6 +223,27 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
+// A key that is to be used next only verifies so far, in old words too.
+func TestAPreparedKeyOnlyVerifies(t *testing.T) {
+	b64 := func(i byte) string { return base64.StdEncoding.EncodeToString(secret(i)) }
+	r, err := ledger.ParseKeyRing("old use " + b64(1) + "\nnew next " + b64(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Len() != 2 || r.Hash(nil) != ring(t, ledger.Key{ID: "old", Secret: secret(1)}).Hash(nil) {
+		t.Error("the prepared key is in use")
+	}
+	if same, err := r.Same(ring(t, ledger.Key{ID: "new", Secret: secret(2)}).Hash(nil), nil); err != nil || !same {
+		t.Errorf("the prepared key does not verify: %v", err)
+	}
+	if seals := ledger.NewSeals(r); !seals.Holds("old") || !seals.Holds("new") || seals.Holds("other") || seals.Holds("") {
+		t.Error("Holds")
+	}
+	if _, err := ledger.ParseKeyRing("new next " + b64(2)); err == nil {
+		t.Error("a ring without a key in use")
+	}
+}
+
 func TestKeyFileErrorsNameTheLineAndNoSecret(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString(secret(0x5a))
 	short := base64.StdEncoding.EncodeToString([]byte("short secret"))

@@ -22,6 +22,8 @@ var (
 	// ErrNoWords: the message's words are not kept (any more), so the courier has
 	// nothing to send.
 	ErrNoWords = errors.New("the words of this message are not kept here")
+	// ErrNotStopped: the row has not stopped, so there is nothing to allow.
+	ErrNotStopped = errors.New("the row has not stopped, so there is nothing to allow")
 	// ErrBroken: the engine lost its footing (an I/O error, a corrupt file). The
 	// process has to end, so that the restart recovers.
 	ErrBroken = errors.New("the ledger's database is broken")
@@ -67,6 +69,9 @@ type Ledger interface {
 	Take(ctx context.Context, c NewClaim) (Taken, error)
 	// Record adds to a row's record what is not the end of a call.
 	Record(ctx context.Context, e Event) error
+	// Dispute puts a row before the operator, with the contradiction on record. A
+	// repeat of the same leaves one event.
+	Dispute(ctx context.Context, e Event) error
 	// SetRelayState keeps how the relay does, for whoever looks at the ledger.
 	SetRelayState(ctx context.Context, s RelayState) error
 
@@ -119,7 +124,9 @@ type Ledger interface {
 // Filter chooses rows for List.
 type Filter struct {
 	NeedsSomebody bool   // only the operator's queue
+	Waiting       bool   // only what waits for the courier
 	Status        Status // only this one; empty: any
+	Form          string // only this one; empty: any
 	Limit         int    // 0: all
 }
 
@@ -146,7 +153,10 @@ type Acknowledgment struct {
 	ID          uuid.UUID
 	PayloadHash string
 	Claim       Token
-	Receipt     string
+	// Policy is the row's, where the caller knows it. Under Hold there are no words
+	// to wipe, and the ledger does not look for any.
+	Policy  Policy
+	Receipt string
 	// Earlier is the claim under which the far end had taken the same content
 	// before; this claim's call has sent nothing then. If an operator had declared
 	// that nothing had arrived, the two contradict each other: the row is accepted

@@ -25,6 +25,12 @@ type Seals struct{ ring *KeyRing }
 // NewSeals makes the seals of a ring.
 func NewSeals(ring *KeyRing) *Seals { return &Seals{ring} }
 
+// Holds reports whether words that were sealed under this key can be opened.
+func (s *Seals) Holds(key string) bool {
+	_, ok := s.ring.byID[key]
+	return ok
+}
+
 const sealVersion = "v1."
 
 // Seal seals words with XChaCha20-Poly1305. They open again only beside the same

@@ -121,9 +121,12 @@ const refusedForGood = "for_good:"
 // ForGood marks the cause of a refusal that would be the same again.
 func ForGood(cause string) string { return refusedForGood + cause }
 
+// IsForGood reports whether a cause is one that ForGood marked.
+func IsForGood(cause string) bool { return strings.HasPrefix(cause, refusedForGood) }
+
 // RefusedForGood reports whether the same message would be refused again. The
 // row may be free all the same: the operator may have changed the reason.
-func (s Submission) RefusedForGood() bool { return strings.HasPrefix(s.LastError, refusedForGood) }
+func (s Submission) RefusedForGood() bool { return IsForGood(s.LastError) }
 
 // Open reports whether the row's story has not ended.
 func (s Submission) Open() bool {

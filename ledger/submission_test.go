@@ -24,11 +24,24 @@ func TestFreeAndOpen(t *testing.T) {
 		"accepted":               {ledger.Submission{Status: ledger.Accepted, Claim: claim}, false, false},
 		"accepted and unclaimed": {ledger.Submission{Status: ledger.Accepted}, false, false},
 	} {
+		c.row.Policy = ledger.Hold
 		if c.row.Free() != c.free || c.row.Open() != c.open {
 			t.Errorf("%s: free %v, open %v", name, c.row.Free(), c.row.Open())
 		}
 	}
+	if (ledger.Submission{Policy: ledger.Queue, Status: ledger.Processing}).Free() {
+		t.Error("what waits for the courier is free")
+	}
 	if ledger.Operator("ada") != "operator:ada" {
 		t.Error("Operator")
+	}
+}
+
+func TestForGood(t *testing.T) {
+	marked := ledger.ForGood("refused/rcpt")
+	for cause, want := range map[string]bool{marked: true, "refused/rcpt": false, "": false, "x" + marked: false} {
+		if ledger.IsForGood(cause) != want || (ledger.Submission{LastError: cause}).RefusedForGood() != want {
+			t.Errorf("%q: for good %v", cause, !want)
+		}
 	}
 }

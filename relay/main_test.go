@@ -26,6 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // far end that does what the test says.
 type bench struct {
 	t      *testing.T
+	folder string // of the database
+	db     *sqlledger.DB
 	ledger *ledgertest.Faulty
 	far    *farEnd
 	hold   *relay.Hold
@@ -36,17 +38,24 @@ type bench struct {
 // newBench is meant for a synctest bubble, whose clock jumps over every wait.
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, ledger: openLedger(t), far: &farEnd{}, timing: relay.DefaultTiming(), log: &logBuffer{}}
+	b := &bench{t: t, folder: t.TempDir(), far: &farEnd{}, timing: relay.DefaultTiming(), log: &logBuffer{}}
+	b.db = openDB(t, b.folder)
+	b.ledger = ledgertest.NewFaulty(b.db)
 	b.hold = b.holdOn(b.ledger)
 	return b
 }
 
 func openLedger(t *testing.T) *ledgertest.Faulty {
 	t.Helper()
-	db, err := sqlledger.Open(context.Background(), filepath.Join(t.TempDir(), "ledger.db"), sqlledger.Options{})
+	return ledgertest.NewFaulty(openDB(t, t.TempDir()))
+}
+
+func openDB(t *testing.T, folder string) *sqlledger.DB {
+	t.Helper()
+	db, err := sqlledger.Open(context.Background(), filepath.Join(folder, "ledger.db"), sqlledger.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
-	return ledgertest.NewFaulty(db)
+	return db
 }
 
 func (b *bench) holdOn(l ledger.Ledger) *relay.Hold {

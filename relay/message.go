@@ -56,7 +56,11 @@ func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageI
 func CheckForm(f *enquiry.Form, w Words) error {
 	id := uuid.Max
 	row := ledger.Submission{ID: id, Reference: ledger.ReferenceOf(id), CreatedAt: time.Unix(0, 0)}
-	_, err := Render(Compose(f, enquiry.Enquiry{Form: f.Def().Name}, row, "check", w))
+	m := Compose(f, enquiry.Enquiry{Form: f.Def().Name}, row, "check", w)
+	if len(m.To) == 0 {
+		m.To = []string{"customer@example.com"} // of a webhook: each order brings its own
+	}
+	_, err := Render(m)
 	return err
 }
 

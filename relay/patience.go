@@ -20,6 +20,7 @@ type QueuePatience struct {
 	// Pauses stand between one attempt and the next; after the last attempt, which
 	// is one more than there are pauses, sending stops.
 	Pauses []time.Duration `toml:"pauses"`
+	Look   time.Duration   `toml:"look"` // between two looks for messages that are due
 }
 
 // RetryPatience is the pattern of policy retry.
@@ -37,7 +38,7 @@ func DefaultPatience() Patience {
 	return Patience{
 		Queue: QueuePatience{Pauses: []time.Duration{
 			time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour, 16 * time.Hour, 24 * time.Hour,
-		}},
+		}, Look: time.Second},
 		Retry:   RetryPatience{Lease: 5 * time.Minute, Sweep: 10 * time.Minute, Older: 10 * time.Minute, Attempts: 8, Claims: 16},
 		Senders: 4,
 	}
@@ -55,7 +56,7 @@ func (p Patience) Check(t Timing) error {
 	if r.Attempts < 1 || r.Claims < r.Attempts {
 		return fmt.Errorf("retry: attempts is %d and claims is %d; there has to be one attempt at least, and a claim for each", r.Attempts, r.Claims)
 	}
-	for _, pause := range p.Queue.Pauses {
+	for _, pause := range append([]time.Duration{p.Queue.Look}, p.Queue.Pauses...) {
 		if pause <= 0 {
 			return fmt.Errorf("queue: %s is no pause; every one has to be longer than nothing", pause)
 		}

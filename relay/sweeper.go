@@ -14,7 +14,9 @@ import (
 type Sweeper struct {
 	Ledger ledger.Ledger
 	Timing Timing
-	Wall   func() time.Time
+	// Longest is the longest lease that a claim can have; zero: that of Timing.
+	Longest time.Duration
+	Wall    func() time.Time
 	// Mono is the time since some fixed moment on the monotonic clock.
 	Mono func() time.Duration
 	Log  *slog.Logger
@@ -75,7 +77,7 @@ func (s *Sweeper) lapse(ctx context.Context, now time.Time) (int, error) {
 	}
 	if s.wasSet || s.anyAhead(open, now) {
 		s.Log.Warn("the clock was set: the sweep waits one longest lease", "open", len(open))
-		s.quarantine, s.wasSet = &quarantine{claims: open, until: s.Mono() + s.Timing.Lease}, false
+		s.quarantine, s.wasSet = &quarantine{claims: open, until: s.Mono() + s.longest()}, false
 		return 0, nil
 	}
 	return s.Ledger.Lapse(ctx, now, now)
@@ -92,6 +94,8 @@ func (s *Sweeper) endQuarantine(ctx context.Context, now time.Time) (int, error)
 	return n, err
 }
 
+func (s *Sweeper) longest() time.Duration { return max(s.Longest, s.Timing.Lease) }
+
 // diverged reports whether the wall clock and the monotonic clock have gone
 // different ways since the last look.
 func (s *Sweeper) diverged(now time.Time) bool {
@@ -105,7 +109,7 @@ func (s *Sweeper) diverged(now time.Time) bool {
 // anyAhead reports whether a lease lies further ahead than any lease can.
 func (s *Sweeper) anyAhead(open []ledger.OpenClaim, now time.Time) bool {
 	for _, c := range open {
-		if c.LeaseUntil.Sub(now) > s.Timing.Lease+clockTolerance {
+		if c.LeaseUntil.Sub(now) > s.longest()+clockTolerance {
 			return true
 		}
 	}

@@ -47,6 +47,20 @@ func (c Cause) String() string {
 	return fmt.Sprintf("%s@%s", c.Code, c.Stage)
 }
 
+// CodeLapsed is the code of a holder that stopped because its lease was over.
+const CodeLapsed = "lease_lapsed"
+
+// BeforeMessage reports whether a call to a mail server ended before it could
+// speak of a message: no connection, no TLS, no login. Every other message would
+// have fared the same.
+func (c Cause) BeforeMessage() bool {
+	switch c.Stage {
+	case "connect", "banner", "ehlo", "starttls", "tls", "auth":
+		return c.Code != CodeLapsed
+	}
+	return false
+}
+
 // Verdict is the whole result of one relay call. A sender never returns a bare
 // error, because an error does not say whether the message is out.
 type Verdict struct {
@@ -55,6 +69,9 @@ type Verdict struct {
 	Permanent bool   // NotSent for good: the same message would be refused again
 	Cause     Cause  // why it is not Accepted
 	Partly    bool   // Accepted, but refused for some of the recipients
+	// Unreached: NotSent, because the relay could not be reached or lets nobody in.
+	// That says nothing about the message: every other would have fared the same.
+	Unreached bool
 	// Earlier is the claim under which the far end had taken the same content
 	// before: this call has sent nothing then.
 	Earlier ledger.Token

@@ -10,7 +10,6 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"formledger/handlers"
-	"formledger/ledger"
 	"formledger/ledger/enquiry"
 	"formledger/relay"
 	"formledger/web"
@@ -21,12 +20,21 @@ type settings struct {
 	station
 	TrustedProxies []string             `toml:"trusted_proxies"`
 	PayloadKeys    string               `toml:"payload_keys"` // a file
+	OutboxKeys     string               `toml:"outbox_keys"`  // a file
 	Relay          *relaySettings       `toml:"relay"`
 	Timing         relay.Timing         `toml:"timing"`
+	Senders        int                  `toml:"senders"`
+	Queue          relay.QueuePatience  `toml:"queue"`
+	Retry          relay.RetryPatience  `toml:"retry"`
+	Alert          *alertSettings       `toml:"alert"`
 	Forms          []enquiry.Definition `toml:"form"`
 
-	keyText string // the keys themselves, from the environment
-	demo    bool   // no configuration file: the demo form
+	// Patience is what senders, queue and retry come to.
+	Patience relay.Patience `toml:"-"`
+
+	keyText    string // the keys themselves, from the environment
+	outboxText string // likewise
+	demo       bool   // no configuration file: the demo form
 }
 
 // config is a checked configuration.
@@ -59,8 +67,9 @@ func load(p places, listen string, environ []string) (config, error) {
 		s.TrustedProxies = env.TrustedProxies
 	}
 	s.PayloadKeys = firstOf(env.PayloadKeysFile, s.PayloadKeys, filepath.Join(s.Data, "keys", "payload-hash"))
-	s.keyText = env.PayloadKeys
-	if err := errors.Join(s.readPassword(env), s.Relay.readKeys(env)); err != nil {
+	s.OutboxKeys = firstOf(env.OutboxKeysFile, s.OutboxKeys, filepath.Join(s.Data, "keys", "outbox"))
+	s.keyText, s.outboxText = env.PayloadKeys, env.OutboxKeys
+	if err := errors.Join(s.readPassword(env), s.Relay.readKeys(env), s.Alert.readSecret(env)); err != nil {
 		return config{}, err
 	}
 	return check(s)
@@ -82,7 +91,11 @@ func readSettings(file string) (settings, error) {
 	}
 	s, err := parse(file, string(text))
 	s.beside(filepath.Dir(file))
-	beside(filepath.Dir(file), &s.PayloadKeys)
+	beside(filepath.Dir(file), &s.PayloadKeys, &s.OutboxKeys)
+	s.webhooksBeside(file)
+	if s.Alert != nil {
+		beside(filepath.Dir(file), &s.Alert.SecretFile)
+	}
 	if s.Relay != nil {
 		beside(filepath.Dir(file), &s.Relay.Keys, &s.Relay.CAFile)
 	}
@@ -106,8 +119,11 @@ func parse(name, text string) (settings, error) {
 		return s, err
 	}
 	s.Timing = s.timing()
+	s.Patience = s.patience()
+	impatient := s.Patience.Check(s.Timing)
 	faults = append(faults, at(name, lines.first("timing"), s.Timing.Check()), at(name, lines.first("smtp"), s.SMTP.check()),
-		at(name, lines.first("relay"), s.Relay.check()))
+		at(name, lines.first("relay"), s.Relay.check()), at(name, lines.first(settingOf(impatient)), impatient),
+		at(name, lines.first("alert"), s.Alert.check()))
 	if s.Relay != nil && (s.SMTP != nil || s.Maildir != "") {
 		faults = append(faults, at(name, lines.first("relay"), errors.New("the mail goes to the relay, so smtp and maildir belong into the relay's own configuration; please remove them here")))
 	}
@@ -212,25 +228,6 @@ func parseNetwork(text string) (*net.IPNet, error) {
 		return nil, fmt.Errorf("trusted_proxies: %q is neither an address nor a network like 10.0.0.0/8", text)
 	}
 	return network, nil
-}
-
-// firstKeys opens the keys, and makes them at the first start, apart from the
-// database.
-func (c config) firstKeys() (*ledger.KeyRing, error) {
-	if c.keyText == "" {
-		if err := makeKeys(c.PayloadKeys, c.ledgerFile()); err != nil {
-			return nil, err
-		}
-	}
-	return c.openKeys()
-}
-
-// openKeys reads the keys of the payload hash.
-func (c config) openKeys() (*ledger.KeyRing, error) {
-	if c.keyText != "" {
-		return ledger.ParseKeyRing(c.keyText)
-	}
-	return keysFrom(c.PayloadKeys)
 }
 
 func firstOf(values ...string) string {

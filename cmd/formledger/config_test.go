@@ -5,9 +5,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"formledger/relay"
+	"formledger/relay/smtp"
 )
 
 // written puts a configuration into a file.
@@ -72,7 +77,13 @@ func TestAFaultyConfigurationNamesItsLine(t *testing.T) {
 		"no such rule, second form": {"rules = \"required,max=3\"", "rules = \"required,max=x\"", 32, `form "booking"`},
 		"no such kind":              {"kind = \"select\"", "kind = \"choice\"", 30, "kind is one of"},
 		"no options":                {"options = [\"one\", \"two\"]", "options = []", 31, "needs options"},
-		"no such policy":            {"policy = \"hold\"", "policy = \"queue\"", 12, `policy "queue" is not available`},
+		"no such policy":            {"policy = \"hold\"", "policy = \"held\"", 12, `policy is "hold", "queue" or "retry"`},
+		"a pause of nothing":        {"[[form]]\nname = \"contact\"", "[queue]\npauses = [\"1m\", \"0s\"]\n[[form]]\nname = \"contact\"", 7, "0s is no pause"},
+		"no pause":                  {"[[form]]\nname = \"contact\"", "[queue]\npauses = [\"soon\"]\n[[form]]\nname = \"contact\"", 8, "invalid duration"},
+		"a lease too short":         {"[[form]]\nname = \"contact\"", "[retry]\nlease = \"40s\"\n[[form]]\nname = \"contact\"", 7, "retry: lease is 40s; it has to be longer"},
+		"more attempts than claims": {"[[form]]\nname = \"contact\"", "[retry]\nattempts = 20\n[[form]]\nname = \"contact\"", 7, "attempts is 20 and claims is 16"},
+		"too many senders":          {"listen =", "senders = 1000\nlisten =", 1, "senders has to be between 1 and 256"},
+		"no address to alert":       {"[[form]]\nname = \"contact\"", "[alert]\nurl = \"ops\"\n[[form]]\nname = \"contact\"", 7, "alert: url is not an address"},
 		"no such language":          {"policy = \"hold\"", "lang = \"tlh\"", 12, `no texts in the language "tlh"; there are ar, de`},
 		"one name twice":            {"name = \"booking\"", "name = \"contact\"", 20, "another form has this name"},
 		"a bad name":                {"name = \"booking\"", "name = \"Booking!\"", 20, "lower-case letters"},
@@ -109,6 +120,8 @@ func TestOtherFaultsOfAConfiguration(t *testing.T) {
 		"public_url":        {text: "public_url = \"forms.example.com\"\n" + twoForms[strings.Index(twoForms, "[timing]"):], says: "like https://forms.example.com"},
 		"trusted_proxies":   {text: "trusted_proxies = [\"proxy\"]\n" + twoForms, says: "neither an address nor a network"},
 		"unknown variable":  {text: twoForms, environ: []string{"FORMLEDGER_LISTN=x"}, says: "FORMLEDGER_LISTN is not known"},
+		"two outbox keys":   {text: twoForms, environ: []string{"FORMLEDGER_OUTBOX_KEYS=a", "FORMLEDGER_OUTBOX_KEYS_FILE=b"}, says: "both FORMLEDGER_OUTBOX_KEYS and"},
+		"two secrets":       {text: twoForms, environ: []string{"FORMLEDGER_ALERT_SECRET=a", "FORMLEDGER_ALERT_SECRET_FILE=b"}, says: "both FORMLEDGER_ALERT_SECRET and"},
 		"two kinds of keys": {text: twoForms, environ: []string{"FORMLEDGER_PAYLOAD_KEYS=a", "FORMLEDGER_PAYLOAD_KEYS_FILE=b"}, says: "please set one"},
 	} {
 		file := written(t, c.text)
@@ -141,7 +154,8 @@ func TestTheExampleTellsTheDefaults(t *testing.T) {
 	t.Parallel()
 	plain := command(nil, "config", "example").out
 	set := plain
-	for _, setting := range []string{"answer", "call", "settle", "lease", "sweep", "unsent", "max_body", "max_fields", "max_chars", "maildir", "payload_keys"} {
+	for _, setting := range []string{"answer", "call", "settle", "lease", "sweep", "unsent", "max_body", "max_fields", "max_chars", "maildir", "payload_keys",
+		"outbox_keys", "senders", "pauses", "look", "lease", "sweep", "older", "attempts", "claims"} {
 		before := set
 		set = strings.Replace(set, "# "+setting+" = ", setting+" = ", 1)
 		if set == before {
@@ -154,7 +168,7 @@ func TestTheExampleTellsTheDefaults(t *testing.T) {
 		must(t, os.WriteFile(file, []byte(text), 0o600))
 		c, err := load(places{config: file}, "", nil)
 		must(t, err)
-		return fmt.Sprintf("%+v %+v %s %s %s", c.Timing, c.forms[0].Def(), c.Data, c.Maildir, c.PayloadKeys)
+		return fmt.Sprintf("%+v %+v %+v %s %s %s %s", c.Timing, c.Patience, c.forms[0].Def(), c.Data, c.Maildir, c.PayloadKeys, c.OutboxKeys)
 	}
 	if one, two := loaded(plain), loaded(set); one != two {
 		t.Errorf("without:\n%s\nwith:\n%s", one, two)
@@ -190,5 +204,29 @@ func TestFlagsGoBeforeVariablesAndThoseBeforeTheFile(t *testing.T) {
 	}
 	if d := of(places{}, ""); d.Data != defaultData || d.Listen != defaultListen || !d.demo {
 		t.Errorf("built in: %+v", d.settings)
+	}
+}
+
+func TestPatienceFollowsTheDeadlines(t *testing.T) {
+	t.Parallel()
+	of := func(text string) relay.Patience {
+		t.Helper()
+		s, err := parse("a test", text+contactForm)
+		must(t, err)
+		return s.Patience
+	}
+	usual := relay.DefaultPatience()
+	if got := of(""); !reflect.DeepEqual(got, usual) {
+		t.Errorf("%+v, want %+v", got, usual)
+	}
+	far := of("[smtp]\nhost = \"mail.example.com\"\n")
+	if work := relay.DefaultTiming().For(smtp.DefaultDeadlines().Total()).Call + relay.DefaultTiming().Settle; far.Retry.Lease <= work {
+		t.Errorf("the lease is %s, and a call may take %s", far.Retry.Lease, work)
+	}
+	set := of("senders = 2\n[queue]\npauses = []\nlook = \"2s\"\n[retry]\nlease = \"3m\"\nsweep = \"4m\"\nolder = \"5m\"\nattempts = 3\nclaims = 4\n")
+	want := relay.Patience{Queue: relay.QueuePatience{Pauses: []time.Duration{}, Look: 2 * time.Second}, Senders: 2,
+		Retry: relay.RetryPatience{Lease: 3 * time.Minute, Sweep: 4 * time.Minute, Older: 5 * time.Minute, Attempts: 3, Claims: 4}}
+	if !reflect.DeepEqual(set, want) {
+		t.Errorf("%+v, want %+v", set, want)
 	}
 }

@@ -23,6 +23,10 @@ func isNoMatch(err error) bool {
 
 // atDesk opens the ledger beside whoever else works on it.
 func atDesk(ctx context.Context, p places, s streams, work func(*desk.Desk) error) error {
+	return withConfig(ctx, p, s, func(_ config, d *desk.Desk) error { return work(d) })
+}
+
+func withConfig(ctx context.Context, p places, s streams, work func(config, *desk.Desk) error) error {
 	cfg, err := load(p, "", s.environ)
 	if err != nil {
 		return err
@@ -39,34 +43,44 @@ func atDesk(ctx context.Context, p places, s streams, work func(*desk.Desk) erro
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	return errors.Join(work(&desk.Desk{Ledger: db, Relay: far, Now: time.Now}), db.Close())
+	err = work(cfg, &desk.Desk{Ledger: db, Relay: far, Now: time.Now})
+	return errors.Join(err, db.Tidy(ctx), db.Close())
 }
 
 func newList(s streams, p *places) *cobra.Command {
-	all, limit := false, 0
+	all, f := false, ledger.Filter{}
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the references that need somebody",
-		Args:  usage(cobra.NoArgs),
+		Args:  groupedUsage(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			f.NeedsSomebody = !all && !f.Waiting
 			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error {
-				rows, err := d.Queue(c.Context(), all, limit)
+				rows, err := d.List(c.Context(), f)
 				if err != nil {
 					return err
 				}
-				return printQueue(s.out, rows, all)
+				state, err := d.Ledger.RelayState(c.Context())
+				return errors.Join(err, printQueue(s.out, rows, f), printRelayState(s.out, state))
 			})
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "list every submission, also those that need nobody")
-	c.Flags().IntVar(&limit, "limit", 0, "list at most this `number`, oldest first (0: all)")
+	c.Flags().BoolVar(&f.Waiting, "waiting", false, "list what waits to be sent by itself, instead of what needs somebody")
+	c.Flags().StringVar(&f.Form, "form", "", "list only submissions of the form with this `name`")
+	c.Flags().IntVar(&f.Limit, "limit", 0, "list at most this `number`, oldest first (0: all)")
+	c.MarkFlagsMutuallyExclusive("all", "waiting")
 	return c
 }
 
-func printQueue(w io.Writer, rows []ledger.Submission, all bool) error {
-	if len(rows) == 0 && !all {
-		fmt.Fprintln(w, "Nothing needs you. (formledger list --all lists every submission.)")
-		return nil
+func printQueue(w io.Writer, rows []ledger.Submission, f ledger.Filter) error {
+	if len(rows) == 0 && (f.NeedsSomebody || f.Waiting) {
+		said := "Nothing needs you. (formledger list --all lists every submission.)"
+		if f.Waiting {
+			said = "Nothing waits to be sent."
+		}
+		_, err := fmt.Fprintln(w, said)
+		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "REFERENCE\tFORM\tSTATUS\tNEEDS\tSUBMITTED\tCAUSE")
@@ -76,13 +90,23 @@ func printQueue(w io.Writer, rows []ledger.Submission, all bool) error {
 	return t.Flush()
 }
 
+// printRelayState says that nothing goes out at the moment, if that is so.
+func printRelayState(w io.Writer, state ledger.RelayState) error {
+	if state.FailingSince.IsZero() {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "The relay is failing since %s, next try %s: %s\n", clock(state.FailingSince), clock(state.NextTry), state.Cause)
+	return err
+}
+
 func newShow(s streams, p *places) *cobra.Command {
-	return &cobra.Command{
+	words, by := false, ""
+	c := &cobra.Command{
 		Use:   "show REFERENCE",
 		Short: "Show what is known of a reference, and what is not",
 		Args:  usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error {
+			return withConfig(c.Context(), *p, s, func(cfg config, d *desk.Desk) error {
 				cases, err := d.Find(c.Context(), args[0])
 				if err != nil {
 					return err
@@ -90,20 +114,27 @@ func newShow(s streams, p *places) *cobra.Command {
 				for _, k := range cases {
 					printCase(s.out, k)
 				}
-				return nil
+				if !words {
+					return nil
+				}
+				return showWords(c.Context(), s.out, cfg, d, args[0], by)
 			})
 		},
 	}
+	c.Flags().BoolVar(&words, "words", false, "also show the message's words, if they are kept; that goes on record")
+	c.Flags().StringVar(&by, "by", operatorName(), "your `name`, for the record")
+	return c
 }
 
 func printCase(w io.Writer, k desk.Case) {
 	r := k.Row
-	fmt.Fprintf(w, "%s  (form %s)\n%s\n\n", r.Reference, r.Form, desk.Sentence(r))
+	fmt.Fprintf(w, "%s  (form %s)\n%s\n%s\n\n", r.Reference, r.Form, desk.Sentence(r), desk.PolicySentence(r))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, line := range [][2]string{
 		{"id", r.ID.String()}, {"status", string(r.Status)}, {"needs", string(r.Needs)}, {"policy", string(r.Policy)},
 		{"submitted", clock(r.CreatedAt)}, {"last change", clock(r.UpdatedAt)}, {"lease until", clock(r.LeaseUntil)},
-		{"version", desk.Version(r)}, {"claims", fmt.Sprint(r.Claims)}, {"failures", fmt.Sprint(r.Attempts)}, {"cause", r.LastError},
+		{"version", desk.Version(r)}, {"claims", ofCap(r.Claims, r.ClaimCap)}, {"failures", ofCap(r.Attempts, r.AttemptCap)}, {"cause", r.LastError},
+		{"next attempt", nextAttempt(k)}, {"words", keptWords(k)},
 		{"accepted by", r.AcceptedBy}, {"receipt", r.Receipt}, {"closed", clock(r.ClosedAt)},
 	} {
 		if line[1] != "" {
@@ -114,7 +145,36 @@ func printCase(w io.Writer, k desk.Case) {
 	for _, e := range k.Events {
 		fmt.Fprintf(w, "  %s\n", eventLine(e))
 	}
+	if k.Kept && r.Needs == ledger.NeedsNobody {
+		_ = printRelayState(w, k.Relay)
+	}
 	fmt.Fprintln(w)
+}
+
+// ofCap is a count, and where it ends.
+func ofCap(n, limit int64) string {
+	if limit == 0 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d of %d", n, limit)
+}
+
+// nextAttempt is when the courier tries, if it does.
+func nextAttempt(k desk.Case) string {
+	if !k.Kept || !k.Row.Waiting() {
+		return ""
+	}
+	return clock(k.Next)
+}
+
+func keptWords(k desk.Case) string {
+	switch {
+	case k.Kept:
+		return "kept, sealed, until it is accepted or you close it (--words shows them)"
+	case k.Row.Policy.KeepsWords():
+		return "wiped"
+	}
+	return ""
 }
 
 func eventLine(e ledger.Event) string {
@@ -142,64 +202,6 @@ func quoted(note string) string {
 		return ": " + lines[0]
 	}
 	return ":\n      " + strings.Join(lines, "\n      ")
-}
-
-func newResolve(s streams, p *places) *cobra.Command {
-	var received, notReceived, closed bool
-	var note, by, seen string
-	c := &cobra.Command{
-		Use:   "resolve REFERENCE (--received | --not-received | --close) [--note TEXT]",
-		Short: "Record what you found out about a reference",
-		Long: `Record what you found out about a reference. The visitor's receipt page shows it.
-
-  --received      the message is there: it is accepted, for good
-  --not-received  it is not there: the visitor may send it again, once
-  --close         nothing more is done about it; it leaves the list as it is`,
-		Args: usage(func(c *cobra.Command, args []string) error {
-			return errors.Join(cobra.ExactArgs(1)(c, args), c.ValidateFlagGroups()) // cobra's own check is no usage error
-		}),
-		RunE: func(c *cobra.Command, args []string) error {
-			kind := ledger.Close
-			if received {
-				kind = ledger.Received
-			} else if notReceived {
-				kind = ledger.NotReceived
-			}
-			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error {
-				done, err := d.Resolve(c.Context(), args[0], desk.Ruling{Kind: kind, By: by, Note: note, Seen: seen})
-				if err != nil {
-					return unresolved(done.Case, err)
-				}
-				printCase(s.out, done.Case)
-				if done.Said != "" {
-					fmt.Fprintln(s.out, done.Said)
-				}
-				return nil
-			})
-		},
-	}
-	c.Flags().BoolVar(&received, "received", false, "the message arrived")
-	c.Flags().BoolVar(&notReceived, "not-received", false, "the message did not arrive")
-	c.Flags().BoolVar(&closed, "close", false, "close the case as it is")
-	c.Flags().StringVar(&note, "note", "", "how you know, for the record (needed but for --received)")
-	c.Flags().StringVar(&seen, "seen", "", "the `version` that show printed: decide only if nothing has changed since")
-	c.Flags().StringVar(&by, "by", operatorName(), "your `name`, for the record")
-	c.MarkFlagsMutuallyExclusive("received", "not-received", "close")
-	c.MarkFlagsOneRequired("received", "not-received", "close")
-	return c
-}
-
-// unresolved says what an operator can do when a decision was not taken.
-func unresolved(k desk.Case, err error) error {
-	switch {
-	case errors.Is(err, ledger.ErrClaimed):
-		return fmt.Errorf("%s is being sent right now; once its lease ends (%s) it is accepted or can be decided", k.Row.Reference, clock(k.Row.LeaseUntil))
-	case errors.Is(err, ledger.ErrFinal):
-		return fmt.Errorf("%s was accepted by %s, and that is final", k.Row.Reference, k.Row.AcceptedBy)
-	case errors.Is(err, ledger.ErrStale):
-		return fmt.Errorf("%s changed while you decided; look at it again with formledger show %[1]s", k.Row.Reference)
-	}
-	return err
 }
 
 func clock(t time.Time) string {

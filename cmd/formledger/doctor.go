@@ -32,7 +32,7 @@ func newDoctor(s streams, p *places) *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine the configuration and everything that it needs",
 		Long: `Examine the configuration, the keys, the ledger, the clock, the mail server and
-the sender's domain, the disk, and each form. Every line is ok, warn or fail, and
+the sender's domain, the disk, the alerts, and each form. Every line is ok, warn or fail, and
 says what to do. Nothing is sent and nothing is changed. It exits with 1 if
 something fails.`,
 		Args: usage(cobra.NoArgs),
@@ -61,15 +61,19 @@ func examine(ctx context.Context, p places, environ []string, dns txtLooker) []f
 		return []finding{misconfigured(err)}
 	}
 	all := []finding{ok("configuration", fmt.Sprintf("%s; forms: %s", firstOf(p.config, "the built-in demo"), formNames(cfg)))}
-	all = append(all, examineKeys(cfg), examineLedger(ctx, cfg), examineDisk(cfg.Data), examineClock(time.Now()))
+	all = append(all, examineKeys(cfg), examineLedger(ctx, cfg))
+	all = append(all, examineOutbox(ctx, cfg)...)
+	all = append(all, examineDisk(cfg.Data), examineClock(time.Now()))
 	if cfg.Relay != nil {
 		all = append(all, examineRelay(ctx, cfg)...)
 	} else {
 		all = append(all, examineMail(ctx, &cfg.station))
 		all = append(all, examineDomains(ctx, dns, &cfg.station, cfg.senders())...)
 	}
+	all = append(all, examineAlert(cfg)...)
 	for _, f := range cfg.forms {
 		all = append(all, examineForm(f.Def())...)
+		all = append(all, examinePolicy(f.Def(), cfg.Patience)...)
 	}
 	return all
 }

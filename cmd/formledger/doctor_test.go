@@ -145,7 +145,7 @@ func TestTheDoctorFindsWhatIsBroken(t *testing.T) {
 		{"a password that others can read", func(s *site) { must(s.t, os.Chmod(filepath.Join(s.dir, "password"), 0o644)) }, "configuration", "fail", []string{"mail server's password", "0644", "chmod 600"}},
 		{"keys that others can read", func(s *site) { must(s.t, os.Chmod(s.keyFile(), 0o644)) }, "keys", "fail", []string{"0644", "chmod 600 ", "back from its copy"}},
 		{"keys that are gone", func(s *site) { must(s.t, os.Remove(s.keyFile())) }, "keys", "fail", []string{"no such file", "back from its copy"}},
-		{"keys that are none", func(s *site) { must(s.t, os.WriteFile(s.keyFile(), nil, 0o600)) }, "keys", "fail", []string{"no payload key"}},
+		{"keys that are none", func(s *site) { must(s.t, os.WriteFile(s.keyFile(), nil, 0o600)) }, "keys", "fail", []string{"no key is in use"}},
 		{"another program's ledger", func(s *site) { s.foreign() }, "ledger", "fail", []string{"another program's tables", "another folder as data"}},
 		{"a ledger that is none", func(s *site) { must(s.t, os.WriteFile(s.ledgerFile(), make([]byte, 5000), 0o600)) }, "ledger", "fail", []string{"not a database"}},
 		{"no server", func(s *site) { s.server.Refuse() }, "mail server", "fail", []string{"connect_refused@connect", "Nothing listens", "check host and port"}},

@@ -12,6 +12,8 @@ type environment struct {
 	PayloadKeys, PayloadKeysFile    string
 	SMTPPassword, SMTPPasswordFile  string
 	RelayKeys, RelayKeysFile        string
+	OutboxKeys, OutboxKeysFile      string
+	AlertSecret, AlertSecretFile    string
 }
 
 const envPrefix = "FORMLEDGER_"
@@ -32,6 +34,8 @@ func readEnvironment(environ []string) (environment, error) {
 	for name, both := range map[string]bool{
 		"PAYLOAD_KEYS":  e.PayloadKeys != "" && e.PayloadKeysFile != "",
 		"RELAY_KEYS":    e.RelayKeys != "" && e.RelayKeysFile != "",
+		"OUTBOX_KEYS":   e.OutboxKeys != "" && e.OutboxKeysFile != "",
+		"ALERT_SECRET":  e.AlertSecret != "" && e.AlertSecretFile != "",
 		"SMTP_PASSWORD": e.SMTPPassword != "" && e.SMTPPasswordFile != "",
 	} {
 		if both {
@@ -71,6 +75,14 @@ func (e *environment) set(name, value string) error {
 		e.RelayKeys = value
 	case "RELAY_KEYS_FILE":
 		e.RelayKeysFile = value
+	case "OUTBOX_KEYS":
+		e.OutboxKeys = value
+	case "OUTBOX_KEYS_FILE":
+		e.OutboxKeysFile = value
+	case "ALERT_SECRET":
+		e.AlertSecret = value
+	case "ALERT_SECRET_FILE":
+		e.AlertSecretFile = value
 	case "FAILPOINT": // of builds for tests; see ledger/failpoint
 	default:
 		return fmt.Errorf("the environment variable %s is not known; formledger serve --help lists those that are", name)

@@ -85,6 +85,9 @@ func checked(p places, environ []string) (string, error) {
 	if err == nil && c.Relay != nil {
 		_, err = c.Relay.sender()
 	}
+	if err == nil {
+		_, err = c.raise()
+	}
 	return "The configuration is fine; its forms: " + formNames(c), err
 }
 

@@ -28,12 +28,13 @@ func floorPlan() map[string][]string {
 		"ledger":              {},
 		"ledger/failpoint":    {},
 		"ledger/enquiry":      {"ledger"},
+		"ledger/intake":       {"ledger/enquiry"},
 		"ledger/sqlfile":      {},
 		"ledger/sqlledger":    {".", "ledger", "ledger/failpoint", "ledger/sqlfile"},
 		"ledger/ledgertest":   {"ledger"},
 		"relay":               {"ledger", "ledger/enquiry", "ledger/failpoint"},
 		"relay/maildir":       {"relay", "ledger", "ledger/failpoint"},
-		"relay/desk":          {"relay", "ledger", "ledger/failpoint"},
+		"relay/desk":          {"relay", "relay/netcause", "ledger", "ledger/failpoint"},
 		"relay/netcause":      {},
 		"relay/smtp":          {"relay", "relay/netcause", "relay/smtp/syntax", "ledger", "ledger/failpoint"},
 		"relay/smtp/syntax":   {},
@@ -42,7 +43,7 @@ func floorPlan() map[string][]string {
 		"relay/server":        {"relay", "relay/signed", "ledger", "ledger/failpoint", "ledger/sqlfile"},
 		"relay/signed":        {"relay", "relay/netcause", "ledger", "ledger/failpoint"},
 		"handlers/decode":     {"ledger/enquiry"},
-		"handlers":            {"handlers/decode", "relay", "relay/desk", "ledger", "ledger/enquiry", "ledger/failpoint", "web"},
+		"handlers":            {"handlers/decode", "relay", "relay/desk", "ledger", "ledger/enquiry", "ledger/intake", "ledger/failpoint", "web"},
 		"cmd/formledger":      wholeHouse(),
 		"cmd/bench":           wholeHouse(),
 	}
@@ -53,7 +54,7 @@ func floorPlan() map[string][]string {
 func wholeHouse() []string {
 	return []string{
 		"handlers", "handlers/decode", "relay", "relay/desk", "relay/maildir", "relay/smtp", "relay/signed", "relay/server",
-		"ledger", "ledger/enquiry", "ledger/sqlledger", "ledger/failpoint", "web",
+		"ledger", "ledger/enquiry", "ledger/intake", "ledger/sqlledger", "ledger/failpoint", "web",
 	}
 }
 
@@ -67,7 +68,9 @@ func guests() map[string][]string {
 		"github.com/wneessen/go-mail":        {"relay", "relay/smtp"},
 		"github.com/spf13/cobra":             {"cmd/formledger", "cmd/bench"},
 		"github.com/BurntSushi/toml":         {"cmd/formledger", "cmd/bench"},
+		"github.com/standard-webhooks":       {"ledger/intake", "relay/desk"},
 		"github.com/go-playground/validator": {"ledger/enquiry"},
+		"golang.org/x/crypto":                {"ledger"},
 		"golang.org/x/text":                  {"ledger/enquiry", "web"},
 		"golang.org/x/net/idna":              {"ledger/enquiry", "relay/smtp/syntax"},
 		"github.com/google/go-cmp":           {"ledger/ledgertest"},

@@ -27,16 +27,66 @@ func readPrivate(file, what string) (string, error) {
 	return string(text), nil
 }
 
-func keysFrom(file string) (*ledger.KeyRing, error) {
-	text, err := readPrivate(file, "the payload keys")
+// firstKeys opens the keys of the payload hash, and makes them at the first
+// start, apart from the database.
+func (c config) firstKeys() (*ledger.KeyRing, error) {
+	if c.keyText == "" {
+		if err := makeKeys(c.PayloadKeys, c.ledgerFile()); err != nil {
+			return nil, err
+		}
+	}
+	return c.openKeys()
+}
+
+// openKeys reads the keys of the payload hash.
+func (c config) openKeys() (*ledger.KeyRing, error) {
+	return ringOf(c.payloadStore())
+}
+
+// ringOf reads a ring, wherever it is kept.
+func ringOf(k keyStore) (*ledger.KeyRing, error) {
+	text, err := k.read()
 	if err != nil {
 		return nil, err
 	}
 	ring, err := ledger.ParseKeyRing(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", k.place(), err)
 	}
 	return ring, nil
+}
+
+// keyStore is where a ring of keys is kept: in a file, or in the environment.
+type keyStore struct {
+	what     string // the payload keys
+	variable string // of the environment
+	text     string // what the variable holds; empty: the file counts
+	file     string
+}
+
+func (c config) payloadStore() keyStore {
+	return keyStore{"the payload keys", envPrefix + "PAYLOAD_KEYS", c.keyText, c.PayloadKeys}
+}
+
+func (k keyStore) read() (string, error) {
+	if k.text != "" {
+		return k.text, nil
+	}
+	return readPrivate(k.file, k.what)
+}
+
+func (k keyStore) place() string {
+	if k.text != "" {
+		return k.variable
+	}
+	return k.file
+}
+
+// missing reports whether there are no keys yet. A file that cannot be looked at
+// is not missing.
+func (k keyStore) missing() bool {
+	_, err := os.Stat(k.file)
+	return k.text == "" && errors.Is(err, fs.ErrNotExist)
 }
 
 // makeKeys makes a key file at the first start. Beside a ledger that is there
@@ -54,8 +104,13 @@ func makeKeys(file, ledgerFile string) error {
 	if err != nil {
 		return err
 	}
+	return writeFirst(file, text)
+}
+
+// writeFirst writes a key file, and makes its folder.
+func writeFirst(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the payload keys: %w", err)
+		return fmt.Errorf("making the folder of the keys: %w", err)
 	}
 	return writeOnce(file, text)
 }

@@ -150,8 +150,8 @@ func TestKeysThatCannotBeTrustedAreRefused(t *testing.T) {
 	s.refuses("can be read by others", "0644", "chmod 600 "+s.keyFile())
 	must(t, os.Chmod(s.keyFile(), 0o600))
 	for text, says := range map[string]string{
-		"": "no payload key is in use", "k1 use\n": "line 1", "k1 use !!!\n": "not base64", key("k1", "use", secret[:31]): "31 bytes long; it needs at least 32",
-		"# two\n" + key("k1", "use", secret) + key("k2", "use", secret): "both in use", key("k1", "verify", secret): "no payload key is in use",
+		"": "no key is in use", "k1 use\n": "line 1", "k1 use !!!\n": "not base64", key("k1", "use", secret[:31]): "31 bytes long; it needs at least 32",
+		"# two\n" + key("k1", "use", secret) + key("k2", "use", secret): "both in use", key("k1", "verify", secret): "no key is in use",
 	} {
 		must(t, os.WriteFile(s.keyFile(), []byte(text), 0o600))
 		s.refuses(s.keyFile(), says)

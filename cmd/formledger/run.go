@@ -80,7 +80,7 @@ Start with: formledger serve`,
 	places := &places{}
 	root.PersistentFlags().StringVar(&places.config, "config", "", "configuration `file` (TOML); none runs a demo form")
 	root.PersistentFlags().StringVar(&places.data, "data", "", "`folder` of the ledger, the keys and the mail (default \"./formledger-data\")")
-	root.AddCommand(newServe(s, places), newConfig(s, places), newList(s, places), newShow(s, places), newResolve(s, places), newReconcile(s, places), newTestSend(s, places), newSnippet(s, places), newDoctor(s, places), newRelay(s, places), newKeygen(s), newVersion(s))
+	root.AddCommand(newServe(s, places), newConfig(s, places), newList(s, places), newShow(s, places), newResolve(s, places), newReconcile(s, places), newTestSend(s, places), newSnippet(s, places), newDoctor(s, places), newRelay(s, places), newKeys(s, places), newKeygen(s), newVersion(s))
 	return root
 }
 

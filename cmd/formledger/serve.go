@@ -34,6 +34,10 @@ Flags go before environment variables, and those before the configuration:
   FORMLEDGER_TRUSTED_PROXIES    as trusted_proxies, separated by commas
   FORMLEDGER_PAYLOAD_KEYS       the payload keys themselves, or
   FORMLEDGER_PAYLOAD_KEYS_FILE  the file that holds them
+  FORMLEDGER_OUTBOX_KEYS        the keys that seal waiting messages, or
+  FORMLEDGER_OUTBOX_KEYS_FILE   the file that holds them
+  FORMLEDGER_ALERT_SECRET       the secret of [alert], or
+  FORMLEDGER_ALERT_SECRET_FILE  the file that holds it
   FORMLEDGER_SMTP_PASSWORD      the password of the mail server, or
   FORMLEDGER_SMTP_PASSWORD_FILE the file that holds it
   FORMLEDGER_RELAY_KEYS         the keys between here and the relay, or
@@ -88,7 +92,9 @@ type house struct {
 	sender  relay.Sender
 	hold    *relay.Hold
 	server  *handlers.Server
+	courier *relay.Courier
 	sweeper *relay.Sweeper
+	watcher *desk.Watcher
 	// reconciler is nil where there is no relay to ask, or it is off.
 	reconciler *reconciler
 	reload     func() error
@@ -111,12 +117,19 @@ func open(ctx context.Context, cfg config, log *slog.Logger) (*house, error) {
 	}
 	h := &house{db: db, sender: sender, timing: cfg.Timing, log: log}
 	h.hold = relay.NewHold(db, sender, cfg.Timing, time.Now, rand.Reader, log)
-	h.sweeper = newSweeper(db, cfg.Timing, log)
+	h.sweeper = newSweeper(db, cfg, log)
 	if far, ok := sender.(relay.Remembering); ok && cfg.Relay.every > 0 {
 		h.reconciler = &reconciler{desk: &desk.Desk{Ledger: db, Relay: far, Now: time.Now}, every: cfg.Relay.every, log: log}
 	}
+	if err := h.keepWords(ctx, cfg); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	hooks, err := cfg.hooks()
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
 	h.server, err = handlers.New(handlers.Config{
-		Forms: cfg.forms, Ledger: db, Keys: keys, Hold: h.hold, Timing: cfg.Timing,
+		Forms: cfg.visitorForms(), Hooks: hooks, Ledger: db, Keys: keys, Hold: h.hold, Courier: h.courier, Timing: cfg.Timing,
 		PublicURL: cfg.PublicURL, TrustedProxies: cfg.proxies, Now: time.Now, Log: log,
 	})
 	if err != nil {
@@ -125,9 +138,42 @@ func open(ctx context.Context, cfg config, log *slog.Logger) (*house, error) {
 	return h, nil
 }
 
-func newSweeper(l ledger.Ledger, t relay.Timing, log *slog.Logger) *relay.Sweeper {
+// keepWords opens what the policies that keep words need: the courier, and whoever
+// is told when it gives up. They are there whatever the forms' policies are now,
+// because what waits keeps the policy that it came under.
+func (h *house) keepWords(ctx context.Context, cfg config) error {
+	kept, err := h.db.Kept(ctx)
+	if err != nil {
+		return err
+	}
+	seals, err := cfg.firstSeals(kept)
+	if err != nil {
+		return err
+	}
+	if err := refuseRemoved(kept, cfg.forms); err != nil {
+		return err
+	}
+	raise, err := cfg.raise()
+	if err != nil {
+		return err
+	}
+	h.courier = relay.NewCourier(relay.CourierConfig{
+		Ledger: h.db, Sender: h.sender, Timing: cfg.Timing, Patience: cfg.Patience, Seals: seals,
+		Envelopes: cfg.envelopes(), Now: time.Now, Random: rand.Reader, Log: h.log,
+	})
+	h.watcher = &desk.Watcher{Ledger: h.db, Raise: raise, Now: time.Now, Log: h.log, Every: alertLook}
+	return nil
+}
+
+const (
+	alertLook = 5 * time.Second
+	tidyEvery = time.Minute
+)
+
+func newSweeper(l ledger.Ledger, cfg config, log *slog.Logger) *relay.Sweeper {
 	start := time.Now()
-	return &relay.Sweeper{Ledger: l, Timing: t, Log: log, Wall: time.Now, Mono: func() time.Duration { return time.Since(start) }}
+	return &relay.Sweeper{Ledger: l, Timing: cfg.Timing, Longest: cfg.Patience.Longest(cfg.Timing), Log: log,
+		Wall: time.Now, Mono: func() time.Duration { return time.Since(start) }}
 }
 
 // run serves until the context ends, and works in the background meanwhile.
@@ -136,6 +182,9 @@ func (h *house) run(ctx context.Context, stop func(), listener net.Listener) err
 	defer end()
 	var workers sync.WaitGroup
 	workers.Go(func() { h.sweeper.Run(background) })
+	workers.Go(func() { h.courier.Run(background) })
+	workers.Go(func() { h.watcher.Run(background) })
+	workers.Go(func() { h.tidy(background) })
 	if h.reconciler != nil {
 		workers.Go(func() { h.reconciler.run(background) })
 	}
@@ -149,6 +198,22 @@ func (h *house) run(ctx context.Context, stop func(), listener net.Listener) err
 	end()
 	workers.Wait()
 	return errors.Join(err, h.close())
+}
+
+// tidy keeps wiped words from lying in the database's log.
+func (h *house) tidy(ctx context.Context) {
+	ticker := time.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := h.db.Tidy(ctx); err != nil {
+				h.log.Error("the ledger's log could not be emptied", "error", err.Error())
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (h *house) finish(ctx context.Context) error {
@@ -168,7 +233,11 @@ func welcome(s streams, cfg config, at net.Addr) {
 	base := firstOf(cfg.PublicURL, "http://"+at.String())
 	fmt.Fprintf(s.out, "formledger %s is running.\n\n", version)
 	for _, f := range cfg.forms {
-		fmt.Fprintf(s.out, "  form      %s/f/%s\n", base, f.Def().Name)
+		kind, path := "form", "f"
+		if f.IsWebhook() {
+			kind, path = "webhook", "hooks"
+		}
+		fmt.Fprintf(s.out, "  %-8s  %s/%s/%s\n", kind, base, path, f.Def().Name)
 	}
 	fmt.Fprintf(s.out, "  mail      %s\n", cfg.mailGoes())
 	if cfg.demo {

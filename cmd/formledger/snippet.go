@@ -41,9 +41,9 @@ page's address has to be one of the form's origins.`,
 }
 
 func printSnippet(out io.Writer, cfg config, name, lang, kind string) error {
-	form := cfg.formNamed(name)
-	if form == nil {
-		return usageError{fmt.Errorf("there is no form %q; the configuration has: %s", name, formNames(cfg))}
+	form, err := cfg.visitorForm(name)
+	if err != nil {
+		return err
 	}
 	if !slices.Contains([]string{"script", "module", "plain"}, kind) {
 		return usageError{fmt.Errorf("--kind is script, module or plain, not %q", kind)}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 )
 
@@ -27,6 +28,22 @@ func mayWrite(path string) error {
 	const read, write = 4, 2
 	if err := syscall.Access(path, read|write); err != nil {
 		return fmt.Errorf("%s cannot be written to: %w", path, err)
+	}
+	return nil
+}
+
+// keepOwner gives a new file to whoever owns the old one.
+func keepOwner(old string, fresh *os.File) error {
+	info, err := os.Stat(old)
+	if err != nil {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(owner.Uid) == os.Geteuid() && int(owner.Gid) == os.Getegid() {
+		return nil
+	}
+	if err := fresh.Chown(int(owner.Uid), int(owner.Gid)); err != nil {
+		return fmt.Errorf("giving the keys to their owner: %w", err)
 	}
 	return nil
 }

@@ -2,7 +2,10 @@
 
 package main
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 var errNotTold = errors.New("this system does not tell")
 
@@ -12,3 +15,6 @@ func clockSynced() (bool, error) { return false, errNotTold }
 
 // mayWrite is found out at the start.
 func mayWrite(string) error { return nil }
+
+// keepOwner leaves the file to whoever made it.
+func keepOwner(string, *os.File) error { return nil }

@@ -38,9 +38,9 @@ It is recorded like any other enquiry, and also works while the server runs.`,
 			if err != nil {
 				return err
 			}
-			form := cfg.formNamed(args[0])
-			if form == nil {
-				return usageError{fmt.Errorf("there is no form %q; the configuration has: %s", args[0], formNames(cfg))}
+			form, err := cfg.visitorForm(args[0])
+			if err != nil {
+				return err
 			}
 			return testSend(c.Context(), cfg, form, s.out)
 		},
@@ -54,6 +54,19 @@ func (c config) formNamed(name string) *enquiry.Form {
 		}
 	}
 	return nil
+}
+
+// visitorForm is a form that people fill in. One that takes webhooks has neither
+// a page nor a recipient of its own.
+func (c config) visitorForm(name string) (*enquiry.Form, error) {
+	switch form := c.formNamed(name); {
+	case form == nil:
+		return nil, usageError{fmt.Errorf("there is no form %q; the configuration has: %s", name, formNames(c))}
+	case form.IsWebhook():
+		return nil, usageError{fmt.Errorf("the form %q takes webhooks, and no visitors; please name another form", name)}
+	default:
+		return form, nil
+	}
 }
 
 func testSend(ctx context.Context, cfg config, form *enquiry.Form, out io.Writer) error {

@@ -105,7 +105,7 @@ func TestKeysAreMadeByManyAtOnce(t *testing.T) {
 			all.Go(func() {
 				if err := makeKeys(file, ledgerFile); err != nil {
 					t.Error(err)
-				} else if keys, err := keysFrom(file); err != nil {
+				} else if keys, err := ringOf(keyStore{file: file}); err != nil {
 					t.Error(err)
 				} else {
 					hashes[i] = keys.Hash([]byte("words"))

@@ -26,6 +26,16 @@ const (
 	maxAddress   = 254
 )
 
+// MailAddress returns what a field of kind email makes of s, and whether it is a
+// mail address: one, bare, without a display name.
+func MailAddress(s string) (string, bool) {
+	line, code := oneLine(s, false)
+	if code != "" {
+		return "", false
+	}
+	return canonicalAddress(line)
+}
+
 // canonicalAddress returns a bare mail address with its domain as lower-case
 // A-labels. The local part is left alone: only its host knows whether case
 // matters there (RFC 5321 section 2.4), and it may be UTF-8 (RFC 6532). What is

@@ -48,6 +48,7 @@ func Compile(d Definition) (*Form, []Fault) {
 	c.identity()
 	c.addresses()
 	c.web()
+	c.intake()
 	c.limits()
 	form := c.form()
 	if len(c.faults) > 0 {
@@ -59,7 +60,9 @@ func Compile(d Definition) (*Form, []Fault) {
 func withDefaults(d Definition) Definition {
 	d.Title = orElse(d.Title, d.Name)
 	d.Policy = orElse(d.Policy, holdPolicy)
-	d.Undeclared = orElse(d.Undeclared, keepUndeclared)
+	d.Intake = orElse(d.Intake, formIntake)
+	d.Webhook = d.Webhook.withDefaults()
+	d.Undeclared = orElse(d.Undeclared, d.undeclared())
 	d.MaxBody = orElse(d.MaxBody, DefaultMaxBody)
 	d.MaxFields = orElse(d.MaxFields, DefaultMaxFields)
 	d.MaxChars = orElse(d.MaxChars, DefaultMaxChars)
@@ -106,12 +109,8 @@ func (c *compiler) identity() {
 }
 
 func (c *compiler) policy() {
-	switch c.def.Policy {
-	case holdPolicy:
-	case "queue", "retry":
-		c.fault(`policy "`+c.def.Policy+`" is not available in this version; use "hold"`, "policy")
-	default:
-		c.fault(`policy is "hold"`, "policy")
+	if p := c.def.Policy; p != holdPolicy && p != queuePolicy && p != retryPolicy {
+		c.fault(`policy is "hold", "queue" or "retry"`, "policy")
 	}
 }
 
@@ -124,12 +123,22 @@ func (c *compiler) line(s string, path ...any) {
 
 func (c *compiler) addresses() {
 	if len(c.def.To) == 0 {
-		c.fault("a form needs at least one recipient", "to")
+		c.noRecipient()
 	}
 	for i, to := range c.def.To {
 		c.address(to, "to", i)
 	}
 	c.address(c.def.From, "from")
+}
+
+// noRecipient: a webhook may name the customer, and then nobody else is needed.
+func (c *compiler) noRecipient() {
+	switch w := c.def.Webhook; {
+	case w == nil:
+		c.fault("a form needs at least one recipient", "to")
+	case w.ToPath == "":
+		c.fault("a form needs at least one recipient, or a to_path in its webhook settings that leads to the customer's address", "to")
+	}
 }
 
 func (c *compiler) address(s string, path ...any) {

@@ -56,8 +56,7 @@ var faultCases = []struct {
 	{"[subject]", "one line", func(d *def) { d.Subject = "a\r\nBcc: x@example.com" }},
 	{"[contact]", "contact line", func(d *def) { d.Contact = " " }},
 	{"[contact]", "one line", func(d *def) { d.Contact = "a\nb" }},
-	{"[policy]", `policy "queue" is not available in this version; use "hold"`, func(d *def) { d.Policy = "queue" }},
-	{"[policy]", `policy is "hold"`, func(d *def) { d.Policy = "held" }},
+	{"[policy]", `policy is "hold", "queue" or "retry"`, func(d *def) { d.Policy = "held" }},
 	{"[undeclared]", "keep", func(d *def) { d.Undeclared = "drop" }},
 	{"[thanks_url]", "whole address", func(d *def) { d.ThanksURL = "/thanks" }},
 	{"[thanks_url]", "whole address", func(d *def) { d.ThanksURL = "javascript:alert(1)" }},
@@ -165,6 +164,16 @@ func TestCompileTakes(t *testing.T) {
 		{Name: "y", Kind: enquiry.Email, Rules: "required,email,endswith=.com"},
 	}
 	compile(t, d)
+}
+
+func TestCompileTakesEveryPolicy(t *testing.T) {
+	for _, policy := range []string{"hold", "queue", "retry"} {
+		d := good()
+		d.Policy = policy
+		if got := compile(t, d).Def().Policy; got != policy {
+			t.Errorf("policy %s became %s", policy, got)
+		}
+	}
 }
 
 func TestRecipientsTOML(t *testing.T) {

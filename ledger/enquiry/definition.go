@@ -19,6 +19,8 @@ const (
 	DefaultMaxBody   = 64 << 10 // bytes of a request's body
 	DefaultMaxFields = 100      // distinct field names
 	DefaultMaxChars  = 20_000   // characters (code points) of one field
+
+	DefaultTolerance = 5 * time.Minute // between the time in a webhook's signature and now
 )
 
 // Definition is a form as its operator writes it in the TOML configuration.
@@ -35,7 +37,7 @@ type Definition struct {
 	Intake     string     `toml:"intake"`     // "form" (also if empty) or "webhook"
 	Webhook    *Webhook   `toml:"webhook"`    // where the enquiries of intake "webhook" come from
 	ThanksURL  string     `toml:"thanks_url"` // page shown after an accepted enquiry
-	Undeclared string     `toml:"undeclared"` // "keep" (also if empty) or "refuse"
+	Undeclared string     `toml:"undeclared"` // "keep" (also if empty) or "refuse"; of a webhook's form always "refuse"
 	Fields     []Field    `toml:"field"`
 	MaxBody    int64      `toml:"max_body"`   // bytes; 0 is DefaultMaxBody
 	MaxFields  int        `toml:"max_fields"` // distinct names; 0 is DefaultMaxFields
@@ -53,11 +55,12 @@ type Field struct {
 }
 
 // Webhook says how the verified webhooks of a form are read. Paths lead into a
-// body's JSON: names and, for lists, numbers from 0, joined by dots.
+// body's JSON: names and, for lists, numbers from 0, joined by dots. A name that
+// has a dot or a bracket in it cannot be reached.
 type Webhook struct {
-	Scheme       string        `toml:"scheme"`        // "standard", "hmac" or "timestamped"
+	Scheme       string        `toml:"scheme"`        // one of the schemes below
 	Header       string        `toml:"header"`        // that carries the signature; of hmac and timestamped
-	Encoding     string        `toml:"encoding"`      // of an hmac signature: "hex" (also if empty) or "base64"
+	Encoding     string        `toml:"encoding"`      // of an hmac signature: Hex (also if empty) or Base64
 	SecretsFile  string        `toml:"secrets_file"`  // one secret a line; several while they are rotated
 	Tolerance    time.Duration `toml:"tolerance"`     // between the signature's time and now; 0 is 5 minutes
 	EventPath    string        `toml:"event_path"`    // where the body names its event; empty: every body is an order
@@ -66,6 +69,19 @@ type Webhook struct {
 	ToPath       string        `toml:"to_path"`       // where it holds the customer's address; empty: the form's To
 	TemplateFile string        `toml:"template_file"` // text/template of the mail, over the fields; empty: the usual list
 }
+
+// How a webhook is signed.
+const (
+	Standard    = "standard"    // Standard Webhooks, symmetric (v1)
+	HMAC        = "hmac"        // HMAC-SHA-256 of the body in a header, without a time
+	Timestamped = "timestamped" // HMAC-SHA-256 of time and body, both in one header
+)
+
+// How the signature of scheme HMAC is written.
+const (
+	Hex    = "hex"
+	Base64 = "base64"
+)
 
 // Kind says what a field holds and so how it is normalized.
 type Kind string
@@ -87,7 +103,13 @@ const (
 const (
 	keepUndeclared   = "keep"
 	refuseUndeclared = "refuse"
-	holdPolicy       = "hold"
+
+	holdPolicy  = "hold"
+	queuePolicy = "queue"
+	retryPolicy = "retry"
+
+	formIntake    = "form"
+	webhookIntake = "webhook"
 )
 
 // Recipients is a list of mail addresses. In TOML it may also be one string.

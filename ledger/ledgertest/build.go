@@ -3,6 +3,7 @@ package ledgertest
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"time"
 
@@ -34,6 +35,37 @@ func NewClaim() ledger.NewClaim {
 func Again(c ledger.NewClaim, after time.Duration) ledger.NewClaim {
 	c.Token, c.At, c.LeaseUntil = NewToken(), At(after), At(after+Lease)
 	return c
+}
+
+// AttemptCap and ClaimCap are the caps of NewEntry.
+const (
+	AttemptCap = 8
+	ClaimCap   = 16
+)
+
+// NewEntry is a message with a fresh UUIDv7 and words of its own, under a policy
+// that keeps them; its first time is its own moment.
+func NewEntry(p ledger.Policy) ledger.NewEntry {
+	c := NewClaim()
+	return ledger.NewEntry{
+		ID: c.ID, Form: c.Form, Policy: p, PayloadHash: c.PayloadHash, AttemptCap: AttemptCap, ClaimCap: ClaimCap,
+		Words: Words("words of " + c.ID.String()), Due: c.At, At: c.At,
+	}
+}
+
+// Words look like sealed ones, and are different for different words. No key
+// opens them.
+func Words(words string) ledger.Sealed {
+	return ledger.Sealed{Key: "seal-1", Box: "v1." + base64.StdEncoding.EncodeToString([]byte(words))}
+}
+
+// Taking is the courier's claim of an entry's row under a fresh token, so long
+// after the suite's start.
+func Taking(n ledger.NewEntry, after time.Duration) ledger.NewClaim {
+	return ledger.NewClaim{
+		ID: n.ID, Form: n.Form, Policy: n.Policy, PayloadHash: n.PayloadHash,
+		Token: NewToken(), LeaseUntil: At(after + Lease), RelayEpoch: "epoch-1", At: At(after),
+	}
 }
 
 // NewToken draws a token.

@@ -24,24 +24,22 @@ func decisionChecks() []check {
 
 // outcome is what a decision makes of a row: an error, or the fields below.
 type outcome struct {
-	Err    error
-	Status ledger.Status
-	Needs  ledger.Need
-	Free   bool
-	Closed bool
+	Err     error
+	Status  ledger.Status
+	Needs   ledger.Need
+	Free    bool
+	Waiting bool
+	Closed  bool
 }
 
 func decideFromEvery(f *fixture) {
-	kinds := map[ledger.DecisionKind]ledger.EventKind{
-		ledger.Received: ledger.EventReceived, ledger.NotReceived: ledger.EventNotReceived, ledger.Close: ledger.EventClosed,
-	}
 	for _, s := range allStates() {
-		for kind, event := range kinds {
+		for kind, event := range decisionEvents {
 			c := s.reach(f)
 			before := f.row(c.ID)
 			d := decision(before, kind)
 			f.Logf("%s: %s", s.name, kind)
-			want := wantOutcome(before, kind)
+			want := wantOutcome(before, kind, false)
 			if want.Err != nil {
 				f.decideFails(d, want.Err)
 				continue
@@ -52,20 +50,26 @@ func decideFromEvery(f *fixture) {
 	}
 }
 
-// wantOutcome is the table of decisions, by what is known of the row.
-func wantOutcome(s ledger.Submission, kind ledger.DecisionKind) outcome {
-	closed := !s.ClosedAt.IsZero()
+// wantOutcome is the table of decisions, by what is known of the row and whether
+// its words are kept.
+func wantOutcome(s ledger.Submission, kind ledger.DecisionKind, words bool) outcome {
+	closed, hold := !s.ClosedAt.IsZero(), s.Policy == ledger.Hold
+	stopped := s.Status == ledger.Processing && s.Needs == ledger.NeedsStopped && !closed
 	switch {
 	case s.Status == ledger.Processing && !s.Claim.IsZero():
 		return outcome{Err: ledger.ErrClaimed}
 	case s.Status == ledger.Accepted && kind == ledger.NotReceived:
 		return outcome{Err: ledger.ErrFinal}
+	case kind == ledger.SendAgain && (hold || !stopped):
+		return outcome{Err: ledger.ErrNotStopped}
 	case kind == ledger.Received:
 		return outcome{Status: ledger.Accepted, Closed: closed}
-	case kind == ledger.NotReceived:
-		return outcome{Status: ledger.Processing, Free: true} // a closed case is opened again
-	default:
+	case kind == ledger.Close:
 		return outcome{Status: s.Status, Closed: true}
+	case !hold && !words:
+		return outcome{Err: ledger.ErrNoWords}
+	default:
+		return outcome{Status: ledger.Processing, Free: hold, Waiting: !hold} // a closed case is opened again
 	}
 }
 
@@ -73,7 +77,7 @@ func wantOutcome(s ledger.Submission, kind ledger.DecisionKind) outcome {
 func (f *fixture) decided(d ledger.Decision, kind ledger.EventKind, want outcome) {
 	f.Helper()
 	row := f.row(d.Seen.ID)
-	got := outcome{Status: row.Status, Needs: row.Needs, Free: row.Free(), Closed: !row.ClosedAt.IsZero()}
+	got := outcome{Status: row.Status, Needs: row.Needs, Free: row.Free(), Waiting: row.Waiting(), Closed: !row.ClosedAt.IsZero()}
 	if diff := cmp.Diff(want, got); diff != "" {
 		f.Errorf("the row (-want +got):\n%s", diff)
 	}

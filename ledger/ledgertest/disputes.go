@@ -3,6 +3,8 @@ package ledgertest
 import (
 	"time"
 
+	"github.com/google/uuid"
+
 	"formledger/ledger"
 )
 
@@ -12,6 +14,7 @@ func disputeChecks() []check {
 		{"ADisputedRowWhoseClaimStandsCanBeDecidedAfterItsLease", disputedLapses},
 		{"HowADisputedCallEndedGoesOnRecord", disputedEvidence},
 		{"EveryDisputeCanBeDecided", disputeDecided},
+		{"AContradictionIsPutBeforeTheOperatorOnce", contradicted},
 	}
 }
 
@@ -35,7 +38,9 @@ func disputedStays(f *fixture) {
 // claimOnly tries all that a claim's holder can write, and no sweep.
 func (f *fixture) claimOnly(c ledger.NewClaim) {
 	f.Helper()
+	c.Policy = ledger.Hold
 	f.refuse(c)
+	f.refuseTake(c)
 	f.settle(Ack(c, 3*time.Hour), false)
 	f.doubt(End(c, "timeout/dot", 3*time.Hour), false)
 	f.release(End(c, "refused/rcpt", 3*time.Hour), false)
@@ -94,4 +99,36 @@ func disputeDecided(f *fixture) {
 			}
 		}
 	}
+}
+
+// disputeOf is a contradiction that somebody else than a call has found.
+func disputeOf(id uuid.UUID, after time.Duration) ledger.Event {
+	return ledger.Event{Submission: id, At: At(after), Kind: ledger.EventDisputed, Actor: ledger.ActorSystem, Cause: "bounced/hook"}
+}
+
+// A dispute changes nothing but Needs, wherever the row stands.
+func contradicted(f *fixture) {
+	try := func(c ledger.NewClaim) {
+		before, words, events := f.row(c.ID), f.words(c.ID), len(f.events(c.ID))
+		for range 3 {
+			f.must(f.ledger.Dispute(f.ctx, disputeOf(c.ID, 5*time.Hour)))
+		}
+		if before.Needs == ledger.NeedsDisputed {
+			f.same(before)
+		} else {
+			f.changed(before, func(s *ledger.Submission) { s.Needs = ledger.NeedsDisputed })
+		}
+		f.sameWords(c.ID, words)
+		f.isDue(c.ID, false)
+		f.refuseTake(Again(c, 6*time.Hour))
+		all := f.events(c.ID)
+		if last := all[len(all)-1]; len(all) != events+1 || last.Kind != ledger.EventDisputed || last.Cause != "bounced/hook" {
+			f.Errorf("events: %+v", all[events:])
+		}
+	}
+	for _, s := range allStates() {
+		f.Log(s.name)
+		try(s.reach(f))
+	}
+	f.fromEachKept(append(keptStates(), keptDisputes()...), try)
 }

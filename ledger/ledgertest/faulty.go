@@ -129,6 +129,46 @@ func (f *Faulty) Events(ctx context.Context, id uuid.UUID) ([]ledger.Event, erro
 	return faulty(f, "Events", func() ([]ledger.Event, error) { return f.Ledger.Events(ctx, id) })
 }
 
+func (f *Faulty) Outbox(ctx context.Context, id uuid.UUID) (ledger.Entry, error) {
+	return faulty(f, "Outbox", func() (ledger.Entry, error) { return f.Ledger.Outbox(ctx, id) })
+}
+
+func (f *Faulty) Due(ctx context.Context, d ledger.Due) ([]ledger.Submission, error) {
+	return faulty(f, "Due", func() ([]ledger.Submission, error) { return f.Ledger.Due(ctx, d) })
+}
+
+func (f *Faulty) Unalerted(ctx context.Context, limit int) ([]ledger.Submission, error) {
+	return faulty(f, "Unalerted", func() ([]ledger.Submission, error) { return f.Ledger.Unalerted(ctx, limit) })
+}
+
+func (f *Faulty) Kept(ctx context.Context) ([]ledger.Kept, error) {
+	return faulty(f, "Kept", func() ([]ledger.Kept, error) { return f.Ledger.Kept(ctx) })
+}
+
+func (f *Faulty) RelayState(ctx context.Context) (ledger.RelayState, error) {
+	return faulty(f, "RelayState", func() (ledger.RelayState, error) { return f.Ledger.RelayState(ctx) })
+}
+
+func (f *Faulty) Store(ctx context.Context, n ledger.NewEntry) (ledger.Stored, error) {
+	return faulty(f, "Store", func() (ledger.Stored, error) { return f.Ledger.Store(ctx, n) })
+}
+
+func (f *Faulty) Take(ctx context.Context, c ledger.NewClaim) (ledger.Taken, error) {
+	return faulty(f, "Take", func() (ledger.Taken, error) { return f.Ledger.Take(ctx, c) })
+}
+
+func (f *Faulty) Record(ctx context.Context, e ledger.Event) error {
+	return faultyError(f, "Record", func() error { return f.Ledger.Record(ctx, e) })
+}
+
+func (f *Faulty) Dispute(ctx context.Context, e ledger.Event) error {
+	return faultyError(f, "Dispute", func() error { return f.Ledger.Dispute(ctx, e) })
+}
+
+func (f *Faulty) SetRelayState(ctx context.Context, s ledger.RelayState) error {
+	return faultyError(f, "SetRelayState", func() error { return f.Ledger.SetRelayState(ctx, s) })
+}
+
 func (f *Faulty) Claim(ctx context.Context, c ledger.NewClaim) (ledger.Claimed, error) {
 	return faulty(f, "Claim", func() (ledger.Claimed, error) { return f.Ledger.Claim(ctx, c) })
 }

@@ -35,6 +35,56 @@ func (c counting) Events(context.Context, uuid.UUID) ([]ledger.Event, error) {
 	return nil, nil
 }
 
+func (c counting) Outbox(context.Context, uuid.UUID) (ledger.Entry, error) {
+	c.calls["Outbox"]++
+	return ledger.Entry{Next: time.Unix(1, 0)}, nil
+}
+
+func (c counting) Due(context.Context, ledger.Due) ([]ledger.Submission, error) {
+	c.calls["Due"]++
+	return []ledger.Submission{{}}, nil
+}
+
+func (c counting) Unalerted(context.Context, int) ([]ledger.Submission, error) {
+	c.calls["Unalerted"]++
+	return []ledger.Submission{{}}, nil
+}
+
+func (c counting) Kept(context.Context) ([]ledger.Kept, error) {
+	c.calls["Kept"]++
+	return []ledger.Kept{{}}, nil
+}
+
+func (c counting) RelayState(context.Context) (ledger.RelayState, error) {
+	c.calls["RelayState"]++
+	return ledger.RelayState{Cause: "refused"}, nil
+}
+
+func (c counting) Store(context.Context, ledger.NewEntry) (ledger.Stored, error) {
+	c.calls["Store"]++
+	return ledger.Stored{Fresh: true}, nil
+}
+
+func (c counting) Take(context.Context, ledger.NewClaim) (ledger.Taken, error) {
+	c.calls["Take"]++
+	return ledger.Taken{Owned: true}, nil
+}
+
+func (c counting) Record(context.Context, ledger.Event) error {
+	c.calls["Record"]++
+	return nil
+}
+
+func (c counting) Dispute(context.Context, ledger.Event) error {
+	c.calls["Dispute"]++
+	return nil
+}
+
+func (c counting) SetRelayState(context.Context, ledger.RelayState) error {
+	c.calls["SetRelayState"]++
+	return nil
+}
+
 func (c counting) Claim(context.Context, ledger.NewClaim) (ledger.Claimed, error) {
 	c.calls["Claim"]++
 	return ledger.Claimed{Owned: true}, nil

@@ -52,7 +52,7 @@ func (t *tally) settle(id uuid.UUID, settled bool) {
 
 // randomInterleaving lets parties do as they like at once, and then compares
 // what they were told with what is recorded.
-func randomInterleaving(f *fixture) {
+func randomInterleaving(f *fixture, p ledger.Policy) {
 	seed := f.seed()
 	const each = 150
 	shared := newDice(seed, 3)
@@ -61,7 +61,7 @@ func randomInterleaving(f *fixture) {
 		d := newDice(seed+uint64(party), 0)
 		d.claims = shared.claims
 		for range each {
-			if err := f.anyCall(d, told); err != nil {
+			if err := f.anyCall(d, told, p); err != nil {
 				f.Errorf("seed %d: %v", seed, err)
 				return
 			}
@@ -79,7 +79,7 @@ func randomInterleaving(f *fixture) {
 
 // anyCall makes one call. Tokens are fresh for each claim, or ones that another
 // party may hold.
-func (f *fixture) anyCall(d *dice, told *tally) error {
+func (f *fixture) anyCall(d *dice, told *tally, p ledger.Policy) error {
 	i, c := d.draw()
 	if row, err := f.ledger.Submission(f.ctx, c.ID); err == nil && d.IntN(3) > 0 && !row.Claim.IsZero() {
 		c.Token = row.Claim // the holder's own calls
@@ -87,8 +87,8 @@ func (f *fixture) anyCall(d *dice, told *tally) error {
 	switch d.IntN(8) {
 	case 0, 1:
 		fresh := Again(d.claims[i][d.IntN(4)], d.clock)
-		got, err := f.ledger.Claim(f.ctx, fresh)
-		if got.Owned {
+		owned, err := f.anyClaim(d, fresh, p)
+		if owned {
 			told.own(fresh)
 		}
 		return err
@@ -97,11 +97,11 @@ func (f *fixture) anyCall(d *dice, told *tally) error {
 		told.settle(c.ID, settled)
 		return err
 	case 3:
-		changed, err := f.ledger.Doubt(f.ctx, End(c, "timeout/dot", d.clock))
+		changed, err := f.ledger.Doubt(f.ctx, d.ended(c))
 		told.count(c.ID, ledger.EventDoubted, changed)
 		return err
 	case 4:
-		changed, err := f.ledger.Release(f.ctx, End(c, "refused/rcpt", d.clock))
+		changed, err := f.ledger.Release(f.ctx, d.ended(c))
 		told.count(c.ID, ledger.EventReleased, changed)
 		return err
 	case 5:
@@ -113,6 +113,23 @@ func (f *fixture) anyCall(d *dice, told *tally) error {
 	}
 }
 
+// anyClaim is a request's under hold. Else it is the courier's, beside the
+// request that stores.
+func (f *fixture) anyClaim(d *dice, c ledger.NewClaim, p ledger.Policy) (bool, error) {
+	if p == ledger.Hold {
+		got, err := f.ledger.Claim(f.ctx, c)
+		return got.Owned, err
+	}
+	if _, err := f.ledger.Store(f.ctx, d.entry(c, p)); err != nil {
+		return false, err
+	}
+	got, err := f.ledger.Take(f.ctx, c)
+	if got.Owned == (got.Words == ledger.Sealed{}) {
+		f.Errorf("owned: %v, with the words %+v", got.Owned, got.Words)
+	}
+	return got.Owned, err
+}
+
 func (f *fixture) anyDecision(d *dice, told *tally, c ledger.NewClaim) error {
 	row, err := f.ledger.Submission(f.ctx, c.ID)
 	if errors.Is(err, ledger.ErrUnseen) {
@@ -121,14 +138,19 @@ func (f *fixture) anyDecision(d *dice, told *tally, c ledger.NewClaim) error {
 	if err != nil {
 		return err
 	}
-	kind, event := ledger.NotReceived, ledger.EventNotReceived
-	if d.IntN(20) == 0 { // seldom, because it ends the row's story
-		kind, event = ledger.Received, ledger.EventReceived
+	kind := []ledger.DecisionKind{ledger.NotReceived, ledger.SendAgain}[d.IntN(2)]
+	switch d.IntN(40) { // seldom, because they end the row's story
+	case 0:
+		kind = ledger.Received
+	case 1:
+		kind = ledger.Close
 	}
 	err = f.ledger.Decide(f.ctx, ledger.Decision{Seen: row, Kind: kind, By: "ada", At: At(d.clock + time.Second)})
-	told.count(c.ID, event, err == nil)
-	if errors.Is(err, ledger.ErrStale) || errors.Is(err, ledger.ErrClaimed) || errors.Is(err, ledger.ErrFinal) {
-		return nil
+	told.count(c.ID, decisionEvents[kind], err == nil)
+	for _, refused := range []error{ledger.ErrStale, ledger.ErrClaimed, ledger.ErrFinal, ledger.ErrNoWords, ledger.ErrNotStopped} {
+		if errors.Is(err, refused) {
+			return nil
+		}
 	}
 	return err
 }
@@ -139,18 +161,24 @@ func (f *fixture) invariants(row ledger.Submission, told *tally) {
 	recorded, ended := map[ledger.EventKind]int{}, map[ledger.Token]bool{}
 	for _, e := range f.events(row.ID) {
 		recorded[e.Kind]++
-		if (e.Kind == ledger.EventReleased || e.Kind == ledger.EventNotReceived) && !e.Claim.IsZero() {
+		if givesBack(e.Kind, row.Policy) && !e.Claim.IsZero() {
 			ended[e.Claim] = true
 		}
 	}
-	for _, kind := range []ledger.EventKind{ledger.EventDoubted, ledger.EventReleased, ledger.EventLapsed, ledger.EventReceived, ledger.EventNotReceived} {
+	for _, kind := range []ledger.EventKind{ledger.EventDoubted, ledger.EventReleased, ledger.EventLapsed,
+		ledger.EventReceived, ledger.EventNotReceived, ledger.EventClosed, ledger.EventSendAgain} {
 		if recorded[kind] != told.events[row.ID][kind] {
 			f.Errorf("%d %s events, %d such changes", recorded[kind], kind, told.events[row.ID][kind])
 		}
 	}
 	f.claimsAreAccountedFor(row, ended, told.owned[row.ID])
+	if words := f.words(row.ID) != nil; words != (row.Policy.KeepsWords() && row.Open()) {
+		f.Errorf("words are kept: %v; the row: %+v", words, row)
+	}
 	switch {
-	case row.Status == ledger.Uncertain && row.Needs == ledger.NeedsNobody:
+	case row.Needs == ledger.NeedsStopped && recorded[ledger.EventStopped] == 0:
+		f.Error("stopped without an event")
+	case row.Status == ledger.Uncertain && row.Needs == ledger.NeedsNobody && row.ClosedAt.IsZero():
 		f.Error("uncertain, and nobody is told")
 	case row.Status == ledger.Accepted && row.AcceptedBy == ledger.AcceptedByRelay && !told.settled[row.ID]:
 		f.Error("accepted by the relay, and no acknowledgment settled it")
@@ -161,6 +189,18 @@ func (f *fixture) invariants(row ledger.Submission, told *tally) {
 	case row.Doubted != (recorded[ledger.EventDoubted]+recorded[ledger.EventLapsed] > 0):
 		f.Errorf("doubted: %v; events: %v", row.Doubted, recorded)
 	}
+}
+
+// givesBack: after such an event the claim may not stand any more. (Under retry a
+// doubted one stands on only at the cap.)
+func givesBack(kind ledger.EventKind, p ledger.Policy) bool {
+	switch kind {
+	case ledger.EventReleased, ledger.EventNotReceived:
+		return true
+	case ledger.EventDoubted, ledger.EventLapsed:
+		return p == ledger.Retry
+	}
+	return false
 }
 
 // Every claim that was owned ended by a release or a decision, or is the one

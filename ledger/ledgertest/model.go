@@ -11,8 +11,11 @@ import (
 type model struct {
 	seen   bool
 	row    ledger.Submission
+	words  *ledger.Entry // nil: there are none
 	events []ledger.EventKind
 	told   map[string]bool // evidence since the row became disputed or accepted
+	stops  []time.Time     // when the courier gave up
+	alerts []time.Time     // when an alert was attempted
 }
 
 func (m *model) touch(at time.Time) {
@@ -34,16 +37,71 @@ func (m *model) claim(c ledger.NewClaim) (owned bool) {
 			ID: c.ID, Reference: ledger.ReferenceOf(c.ID), Form: c.Form, Policy: c.Policy, PayloadHash: c.PayloadHash,
 			Status: ledger.Processing, CreatedAt: toMillis(c.At), UpdatedAt: toMillis(c.At),
 		}
-	case m.row.PayloadHash != c.PayloadHash:
+	case m.row.PayloadHash != c.PayloadHash || m.keeps():
 		return false
-	case !m.row.Free():
-		return m.row.Claim == c.Token && m.row.Status == ledger.Processing && !m.disputed()
+	case !m.free():
+		return m.held(c.Token)
 	default:
 		m.touch(c.At)
 	}
+	m.grant(c)
+	return true
+}
+
+func (m *model) grant(c ledger.NewClaim) {
 	m.row.Claim, m.row.LeaseUntil, m.row.RelayEpoch = c.Token, toMillis(c.LeaseUntil), c.RelayEpoch
 	m.row.Claims++
 	m.row.Needs = ledger.NeedsNobody
+}
+
+// held: an earlier try of the same claim had won.
+func (m *model) held(t ledger.Token) bool {
+	return m.row.Claim == t && m.row.Status == ledger.Processing && !m.disputed()
+}
+
+func (m *model) keeps() bool { return m.row.Policy == ledger.Queue || m.row.Policy == ledger.Retry }
+
+func (m *model) unclaimed() bool {
+	return m.row.Status == ledger.Processing && m.row.Claim.IsZero() && m.row.ClosedAt.IsZero()
+}
+
+func (m *model) free() bool {
+	return !m.keeps() && m.unclaimed() && (m.row.Needs == ledger.NeedsNobody || m.row.Needs == ledger.NeedsUnsent)
+}
+
+func (m *model) waiting() bool {
+	return m.keeps() && m.unclaimed() && m.row.Needs == ledger.NeedsNobody && !m.capped()
+}
+
+func (m *model) capped() bool {
+	failures := m.row.AttemptCap != 0 && m.row.Attempts >= m.row.AttemptCap
+	claims := m.row.ClaimCap != 0 && m.row.Claims >= m.row.ClaimCap
+	return failures || claims
+}
+
+func (m *model) store(n ledger.NewEntry) (fresh bool) {
+	if m.seen {
+		return false
+	}
+	m.seen = true
+	m.row = ledger.Submission{
+		ID: n.ID, Reference: ledger.ReferenceOf(n.ID), Form: n.Form, Policy: n.Policy, PayloadHash: n.PayloadHash,
+		Status: ledger.Processing, CreatedAt: toMillis(n.At), UpdatedAt: toMillis(n.At),
+		AttemptCap: n.AttemptCap, ClaimCap: n.ClaimCap,
+	}
+	m.words = &ledger.Entry{Words: n.Words, Next: toMillis(n.Due)}
+	return true
+}
+
+func (m *model) take(c ledger.NewClaim) (owned bool) {
+	if !m.seen || !m.keeps() || m.row.PayloadHash != c.PayloadHash {
+		return false
+	}
+	if !m.waiting() {
+		return m.held(c.Token)
+	}
+	m.touch(c.At)
+	m.grant(c)
 	return true
 }
 
@@ -67,7 +125,7 @@ func (m *model) settle(a ledger.Acknowledgment) bool {
 		m.row.LeaseUntil = toMillis(a.At)
 	}
 	m.row.Status, m.row.AcceptedBy, m.row.Receipt = ledger.Accepted, ledger.AcceptedByRelay, a.Receipt
-	m.row.Claim, m.row.Needs = a.Claim, ledger.NeedsNobody
+	m.row.Claim, m.row.Needs, m.words = a.Claim, ledger.NeedsNobody, nil
 	m.touch(a.At)
 	return true
 }
@@ -92,56 +150,9 @@ func (m *model) once(kind ledger.EventKind, claim ledger.Token, evidence string)
 	}
 }
 
-func (m *model) doubt(e ledger.Ended) bool {
-	if !m.seen || m.row.Claim != e.Claim {
-		return false
-	}
-	if m.disputed() {
-		m.dispute(e.Claim, e.Cause, e.At)
-		return false
-	}
-	if m.row.Status != ledger.Processing {
-		return false
-	}
-	m.row.Attempts++
-	m.uncertain(e.Cause, ledger.EventDoubted, e.At)
-	return true
-}
-
-func (m *model) uncertain(cause string, kind ledger.EventKind, at time.Time) {
-	m.row.Status, m.row.Doubted, m.row.LastError = ledger.Uncertain, true, cause
-	if !m.disputed() {
-		m.row.Needs = ledger.NeedsUncertain
-	}
-	m.touch(at)
-	m.event(kind)
-}
-
-func (m *model) release(e ledger.Ended) bool {
-	if !m.seen || m.row.Claim != e.Claim {
-		return false
-	}
-	if m.disputed() || m.row.Status == ledger.Accepted {
-		m.dispute(e.Claim, e.Cause, e.At)
-		return false
-	}
-	if e.Attempted {
-		m.row.Attempts++
-	}
-	m.free(e.Cause, e.At)
-	m.event(ledger.EventReleased)
-	return true
-}
-
-func (m *model) free(cause string, at time.Time) {
-	m.row.Status, m.row.Claim, m.row.LeaseUntil = ledger.Processing, ledger.Token{}, time.Time{}
-	m.row.LastError, m.row.Needs = cause, ledger.NeedsNobody
-	m.touch(at)
-}
-
 // decide takes the row as it is, or as it was.
 func (m *model) decide(d ledger.Decision) error {
-	want := wantOutcome(m.row, d.Kind)
+	want := wantOutcome(m.row, d.Kind, m.words != nil)
 	stale := !d.Seen.UpdatedAt.Equal(m.row.UpdatedAt)
 	switch {
 	case !m.seen:
@@ -152,42 +163,31 @@ func (m *model) decide(d ledger.Decision) error {
 		return ledger.ErrStale
 	case want.Err != nil:
 		return want.Err
-	case d.Kind == ledger.NotReceived:
-		m.free("operator.not_received", d.At)
-		m.row.ClosedAt = time.Time{}
-		m.event(ledger.EventNotReceived)
-		return nil
 	}
-	m.row.Needs = ledger.NeedsNobody
-	m.touch(d.At)
-	if d.Kind == ledger.Close {
-		m.event(ledger.EventClosed)
-		if m.row.ClosedAt.IsZero() {
-			m.row.ClosedAt = toMillis(d.At)
-		}
-		return nil
-	}
-	m.event(ledger.EventReceived)
-	if m.row.Status != ledger.Accepted {
-		m.row.Status, m.row.AcceptedBy = ledger.Accepted, ledger.Operator(d.By)
-	}
+	m.decided(d)
 	return nil
 }
 
-func (m *model) lapse(before, at time.Time) int {
-	if !m.seen || m.row.Status != ledger.Processing || m.row.Claim.IsZero() || !m.row.LeaseUntil.Before(toMillis(before)) {
-		return 0
+func (m *model) decided(d ledger.Decision) {
+	m.row.Needs = ledger.NeedsNobody
+	m.touch(d.At)
+	m.event(decisionEvents[d.Kind])
+	switch d.Kind {
+	case ledger.NotReceived:
+		m.row.ClosedAt, m.row.LastError = time.Time{}, "operator.not_received"
+		m.giveBack(time.Time{})
+		m.allow(d.At)
+	case ledger.SendAgain:
+		m.allow(d.At)
+	case ledger.Close:
+		m.words = nil
+		if m.row.ClosedAt.IsZero() {
+			m.row.ClosedAt = toMillis(d.At)
+		}
+	case ledger.Received:
+		m.words = nil
+		if m.row.Status != ledger.Accepted {
+			m.row.Status, m.row.AcceptedBy = ledger.Accepted, ledger.Operator(d.By)
+		}
 	}
-	m.uncertain("lease_lapsed", ledger.EventLapsed, at)
-	return 1
-}
-
-func (m *model) markUnsent(before, at time.Time) int {
-	if !m.seen || !m.row.Free() || m.row.Needs != ledger.NeedsNobody || !m.row.UpdatedAt.Before(toMillis(before)) {
-		return 0
-	}
-	m.row.Needs = ledger.NeedsUnsent
-	m.touch(at)
-	m.event(ledger.EventUnsent)
-	return 1
 }

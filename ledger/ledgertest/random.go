@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,10 +16,14 @@ import (
 )
 
 func randomChecks() []check {
-	return []check{
-		{"AnySequenceOfCallsDoesWhatTheContractSays", randomSequence},
-		{"AnyInterleavingOfCallsKeepsTheInvariants", randomInterleaving},
+	var all []check
+	for _, p := range []ledger.Policy{ledger.Hold, ledger.Queue, ledger.Retry} {
+		all = append(all,
+			check{"AnySequenceOfCallsDoesWhatTheContractSays_" + string(p), func(f *fixture) { randomSequence(f, p) }},
+			check{"AnyInterleavingOfCallsKeepsTheInvariants_" + string(p), func(f *fixture) { randomInterleaving(f, p) }},
+		)
 	}
+	return all
 }
 
 // seed is that of this run, unless LEDGERTEST_SEED names the one of a run that
@@ -63,11 +68,29 @@ func (d *dice) draw() (row int, c ledger.NewClaim) {
 	return row, c
 }
 
-func randomSequence(f *fixture) {
+// ended is the end of a claim's call, of any kind that a caller can report.
+func (d *dice) ended(c ledger.NewClaim) ledger.Ended {
+	e := End(c, []string{"refused/rcpt", "unreached/dial", ledger.ForGood("refused/rcpt")}[d.IntN(3)], d.clock)
+	e.Attempted = d.IntN(4) > 0
+	if d.IntN(2) == 0 {
+		e.Next = At(d.clock + time.Duration(d.IntN(240)-60)*time.Minute)
+	}
+	return e
+}
+
+// entry is of a claim's content, with caps that a run often comes to.
+func (d *dice) entry(c ledger.NewClaim, p ledger.Policy) ledger.NewEntry {
+	n := entryOf(c, p)
+	n.AttemptCap, n.ClaimCap = int64(d.IntN(5)), int64(d.IntN(7))
+	n.Due = At(d.clock + time.Duration(d.IntN(30)-10)*time.Minute)
+	return n
+}
+
+func randomSequence(f *fixture, p ledger.Policy) {
 	seed := f.seed()
 	const rows = 4
 	d := newDice(seed, rows)
-	var models [rows]*model
+	models := make([]*model, rows)
 	before := [rows]ledger.Submission{} // what an operator with an old page sees
 	for i := range models {
 		models[i] = &model{told: map[string]bool{}}
@@ -78,9 +101,13 @@ func randomSequence(f *fixture) {
 		if d.IntN(4) == 0 {
 			before[i] = m.row
 		}
-		what := f.randomCall(d, m, models[:], c, before[i])
-		for _, m := range models {
-			f.agrees(m, fmt.Sprintf("seed %d, step %d: %s", seed, step, what))
+		what := fmt.Sprintf("seed %d, step %d: %s", seed, step, f.randomCall(d, m, models, c, before[i], p))
+		f.agrees(m, what)
+		if step%8 == 0 { // what a call did to other rows shows soon enough
+			for _, m := range models {
+				f.agrees(m, what)
+			}
+			f.listsAgree(models, ledger.Due{Policy: p, At: At(d.clock), Horizon: time.Hour})
 		}
 		// a row that has come to its end is followed by another
 		if m.row.Status == ledger.Accepted && d.IntN(6) == 0 {
@@ -90,29 +117,49 @@ func randomSequence(f *fixture) {
 	}
 }
 
+// kindsOfCalls are drawn evenly; those of other policies come to nothing, mostly.
+func kindsOfCalls(p ledger.Policy) []string {
+	all := []string{"claim", "settle", "doubt", "release", "decide", "decide", "lapse", "lapse claims", "mark unsent", "store", "take", "dispute"}
+	if p == ledger.Hold {
+		return append(all, "claim", "claim", "claim")
+	}
+	return append(all, "store", "take", "take", "take", "doubt", "release", "alert")
+}
+
 // randomCall makes one call on the ledger and on the model, and compares what
 // they answer.
-func (f *fixture) randomCall(d *dice, m *model, all []*model, c ledger.NewClaim, seen ledger.Submission) string {
+func (f *fixture) randomCall(d *dice, m *model, all []*model, c ledger.NewClaim, seen ledger.Submission, p ledger.Policy) string {
 	f.Helper()
 	var got, want any
 	var err error
-	kind := []string{"claim", "claim", "settle", "doubt", "release", "decide", "decide", "lapse", "lapse claims", "mark unsent"}[d.IntN(10)]
+	kinds := kindsOfCalls(p)
+	kind := kinds[d.IntN(len(kinds))]
 	switch kind {
 	case "claim":
+		if p != ledger.Hold && !m.seen {
+			return "nothing"
+		}
 		var claimed ledger.Claimed
 		claimed, err = f.ledger.Claim(f.ctx, c)
 		got, want = claimed.Owned, m.claim(c)
+	case "store", "take":
+		got, want, err = f.randomCourier(d, kind, m, c, p)
 	case "settle":
 		got, err = f.ledger.Settle(f.ctx, Ack(c, d.clock))
 		want = m.settle(Ack(c, d.clock))
 	case "doubt":
-		got, err = f.ledger.Doubt(f.ctx, End(c, "timeout/dot", d.clock))
-		want = m.doubt(End(c, "timeout/dot", d.clock))
+		e := d.ended(c)
+		got, err = f.ledger.Doubt(f.ctx, e)
+		want = m.doubt(e)
 	case "release":
-		got, err = f.ledger.Release(f.ctx, End(c, "refused/rcpt", d.clock))
-		want = m.release(End(c, "refused/rcpt", d.clock))
+		e := d.ended(c)
+		got, err = f.ledger.Release(f.ctx, e)
+		want = m.release(e)
 	case "decide":
 		return kind + f.randomDecision(d, m, c, seen)
+	case "alert", "dispute":
+		f.randomEvent(kind, m, c)
+		return kind
 	default:
 		got, want, err = f.randomSweep(kind, m, all, c)
 	}
@@ -121,6 +168,43 @@ func (f *fixture) randomCall(d *dice, m *model, all []*model, c ledger.NewClaim,
 		f.Fatalf("%s answers %v, the contract %v; the row: %+v", kind, got, want, m.row)
 	}
 	return kind
+}
+
+func (f *fixture) randomCourier(d *dice, kind string, m *model, c ledger.NewClaim, p ledger.Policy) (got, want bool, err error) {
+	if kind == "store" {
+		if p == ledger.Hold {
+			if p = ledger.Queue; !m.seen { // only beside a row under hold
+				return false, false, nil
+			}
+		}
+		n := d.entry(c, p)
+		stored, err := f.ledger.Store(f.ctx, n)
+		return stored.Fresh, m.store(n), err
+	}
+	taken, err := f.ledger.Take(f.ctx, c)
+	if !m.seen && errors.Is(err, ledger.ErrUnseen) {
+		err = nil
+	}
+	want = m.take(c)
+	if taken.Owned && taken.Words != m.words.Words {
+		f.Errorf("took the words %+v, not %+v", taken.Words, m.words)
+	}
+	return taken.Owned, want, err
+}
+
+func (f *fixture) randomEvent(kind string, m *model, c ledger.NewClaim) {
+	f.Helper()
+	switch {
+	case !m.seen:
+	case kind == "alert":
+		f.told(m.row.ID, ledger.EventAlerted, c.At)
+		m.alert(c.At)
+	default:
+		e := disputeOf(m.row.ID, 0)
+		e.At = c.At
+		f.must(f.ledger.Dispute(f.ctx, e))
+		m.dispute(e.Claim, e.Cause, e.At)
+	}
 }
 
 // randomSweep answers with what the ledger and what the model changed.
@@ -152,7 +236,8 @@ func (f *fixture) randomDecision(d *dice, m *model, c ledger.NewClaim, seen ledg
 		seen = m.row
 	}
 	seen.ID = c.ID
-	kind := []ledger.DecisionKind{ledger.Received, ledger.NotReceived, ledger.NotReceived, ledger.Close}[d.IntN(4)]
+	kind := []ledger.DecisionKind{ledger.Received, ledger.NotReceived, ledger.NotReceived, ledger.Close,
+		ledger.SendAgain, ledger.SendAgain}[d.IntN(6)]
 	what := ledger.Decision{Seen: seen, Kind: kind, By: "ada", At: At(d.clock)}
 	want := m.decide(what)
 	if err := f.ledger.Decide(f.ctx, what); !errors.Is(err, want) {
@@ -170,8 +255,32 @@ func (f *fixture) agrees(m *model, what string) {
 	if diff := cmp.Diff(m.row, f.row(m.row.ID)); diff != "" {
 		f.Fatalf("%s (-contract +row):\n%s", what, diff)
 	}
+	f.sameWords(m.row.ID, m.words)
 	if got := len(f.events(m.row.ID)); got != len(m.events) {
 		f.Fatalf("%s: %d events, the contract says %v", what, got, m.events)
+	}
+}
+
+// listsAgree compares what the courier and the alerts are shown.
+func (f *fixture) listsAgree(all []*model, q ledger.Due) {
+	f.Helper()
+	var due, unalerted []ledger.Submission
+	for _, m := range all {
+		if m.due(q) {
+			due = append(due, m.row)
+		}
+		if m.unalerted() {
+			unalerted = append(unalerted, m.row)
+		}
+	}
+	slices.SortFunc(due, olderFirst)
+	slices.SortFunc(unalerted, olderFirst)
+	rows, err := f.ledger.Due(f.ctx, q)
+	f.must(err)
+	untold, err := f.ledger.Unalerted(f.ctx, 0)
+	f.must(err)
+	if diff := cmp.Diff(due, rows) + cmp.Diff(unalerted, untold); diff != "" {
+		f.Fatalf("due, or unalerted (-contract +got):\n%s", diff)
 	}
 }
 

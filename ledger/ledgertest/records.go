@@ -18,6 +18,7 @@ func recordChecks() []check {
 		{"AConflictChangesNoRow", conflictAlone},
 		{"AReferenceShowsAllItsRows", byReference},
 		{"TheListIsOrderedAndFiltered", listRows},
+		{"TheListOfWhatWaitsAndOfOneForm", listWaiting},
 		{"EventsAreInOrder", eventOrder},
 		{"TimesAreMillisecondsUTC", timesOfRecord},
 		{"APingIsAnswered", pings},
@@ -116,6 +117,36 @@ func listRows(f *fixture) {
 	f.listed(ledger.Filter{NeedsSomebody: true, Limit: 3}, queue[:3])
 	f.listed(ledger.Filter{NeedsSomebody: true, Status: ledger.Uncertain, Limit: 3}, queue[:3])
 	f.listed(ledger.Filter{Status: ledger.Processing}, []ledger.Submission{all[1]})
+}
+
+// What is listed as waiting is Submission.Waiting, in every state.
+func listWaiting(f *fixture) {
+	f.released()
+	for _, p := range keeping {
+		n := NewEntry(p)
+		n.Form = "booking"
+		f.store(n)
+	}
+	f.fromEachKept(append(keptStates(), keptDisputes()...), func(ledger.NewClaim) {})
+	all, err := f.ledger.List(f.ctx, ledger.Filter{})
+	f.must(err)
+	var waiting, booked []ledger.Submission
+	for _, row := range all {
+		if row.Waiting() {
+			waiting = append(waiting, row)
+		}
+		if row.Form == "booking" {
+			booked = append(booked, row)
+		}
+	}
+	if len(booked) != 2 || len(waiting) < 2*len(booked) || len(waiting) == len(all) {
+		f.Fatalf("%d of %d wait, %d are of another form", len(waiting), len(all), len(booked))
+	}
+	f.listed(ledger.Filter{Waiting: true}, waiting)
+	f.listed(ledger.Filter{Waiting: true, Limit: 2}, waiting[:2])
+	f.listed(ledger.Filter{Form: "booking"}, booked)
+	f.listed(ledger.Filter{Form: "booking", Waiting: true}, booked)
+	f.listed(ledger.Filter{Form: "booking", NeedsSomebody: true}, nil)
 }
 
 func (f *fixture) listed(filter ledger.Filter, want []ledger.Submission) {

@@ -14,7 +14,8 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Ledger) {
 	t.Helper()
 	for _, group := range [][]check{
 		claimChecks(), settleChecks(), lateChecks(), endChecks(), disputeChecks(),
-		decisionChecks(), raceChecks(), sweepChecks(), recordChecks(), contextChecks(), randomChecks(),
+		decisionChecks(), raceChecks(), sweepChecks(), recordChecks(), contextChecks(),
+		storeChecks(), takeChecks(), policyChecks(), wipeChecks(), allowanceChecks(), courierChecks(), randomChecks(),
 	} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {

@@ -148,13 +148,22 @@ func (f *fixture) acceptedTwice() ledger.NewClaim {
 func (f *fixture) machineWrites(c ledger.NewClaim) {
 	f.Helper()
 	for _, token := range []ledger.Token{c.Token, NewToken()} {
-		c.Token = token
+		c.Token, c.Policy = token, ledger.Hold
 		f.write(f.ledger.Claim(f.ctx, c))
+		f.write(f.ledger.Take(f.ctx, c))
+		f.write(f.ledger.Store(f.ctx, entryOf(c, ledger.Queue)))
 		f.write(f.ledger.Settle(f.ctx, Ack(c, 3*time.Hour)))
 		f.write(f.ledger.Doubt(f.ctx, End(c, "timeout/dot", 3*time.Hour)))
 		f.write(f.ledger.Release(f.ctx, End(c, "refused/rcpt", 3*time.Hour)))
 	}
 	f.sweeps(c.ID)
+}
+
+// entryOf is an entry of a claim's content.
+func entryOf(c ledger.NewClaim, p ledger.Policy) ledger.NewEntry {
+	n := NewEntry(p)
+	n.ID, n.PayloadHash, n.Due, n.At = c.ID, c.PayloadHash, c.At, c.At
+	return n
 }
 
 // sweeps tries everything that time does to a row.

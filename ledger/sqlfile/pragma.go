@@ -24,6 +24,8 @@ type Pragma struct{ Set, Read, Want string }
 var (
 	// Busy waits for other processes, as long as BusyTimeout.
 	Busy = Pragma{fmt.Sprintf("busy_timeout=%d", BusyTimeout.Milliseconds()), "busy_timeout", fmt.Sprint(BusyTimeout.Milliseconds())}
+	// Hurried waits for other processes a moment only, where somebody waits for it.
+	Hurried = Pragma{"busy_timeout=100", "busy_timeout", "100"}
 	// ReadOnly refuses every statement that would write.
 	ReadOnly = Pragma{"query_only=ON", "query_only", "1"}
 	// Full syncs at every commit. NORMAL, the driver's default in WAL, loses
@@ -38,6 +40,8 @@ var (
 		{"wal_autocheckpoint=4000", "wal_autocheckpoint", "4000"},
 		// without it INSERT OR REPLACE would get around triggers, as that of the ledger's events
 		{"recursive_triggers=ON", "recursive_triggers", "1"},
+		// what is deleted is overwritten: sealed words that were wiped are gone from the file
+		{"secure_delete=ON", "secure_delete", "1"},
 	}
 	// Reader is for connections beside a writer's, which has made the log.
 	Reader = []Pragma{

@@ -16,7 +16,8 @@ func endsTransaction(err error) bool {
 	if err == nil {
 		return false
 	}
-	for _, own := range []error{ledger.ErrStale, ledger.ErrClaimed, ledger.ErrFinal, ledger.ErrUnseen, errNoRow} {
+	for _, own := range []error{ledger.ErrStale, ledger.ErrClaimed, ledger.ErrFinal, ledger.ErrUnseen,
+		ledger.ErrNoWords, ledger.ErrNotStopped, errNoRow} {
 		if errors.Is(err, own) {
 			return false
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"formledger/ledger"
 	"formledger/ledger/sqlfile"
 )
 
@@ -30,3 +31,21 @@ func Examine(ctx context.Context, file string) (made bool, err error) {
 	}
 	return version > 0, nil
 }
+
+// ExamineKept counts the messages whose words are kept, and leaves everything as
+// it is, as Examine does.
+func ExamineKept(ctx context.Context, file string) ([]ledger.Kept, error) {
+	db := sql.OpenDB(sqlfile.NewExaminer(file))
+	defer db.Close()
+	if version, err := readVersion(ctx, db); err != nil || version < firstWithOutbox {
+		return nil, err
+	}
+	rows, err := db.QueryContext(ctx, kept)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger %s: %w", file, err)
+	}
+	return collect(rows, scanKept)
+}
+
+// firstWithOutbox is the version of the schema that came with the outbox.
+const firstWithOutbox = 2

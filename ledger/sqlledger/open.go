@@ -3,22 +3,13 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strconv"
 
-	"github.com/google/uuid"
-
-	"formledger"
 	"formledger/ledger"
 	"formledger/ledger/sqlfile"
 )
-
-// schemaVersion is the version of schema.sql. A database of a newer one is
-// refused: an older program would not keep its promises.
-const schemaVersion = 1
 
 // Options of a ledger. The zero value is right for production.
 type Options struct {
@@ -94,66 +85,4 @@ func refuseForeign(ctx context.Context, file string) error {
 
 func newerSchema(version int) error {
 	return fmt.Errorf("its schema is version %d, and this formledger knows versions up to %d: please run the newer formledger", version, schemaVersion)
-}
-
-// migrate makes the schema in an empty database and refuses a newer one. It
-// runs in an immediate transaction, so that of two starting processes one waits.
-func migrate(ctx context.Context, conn *sql.Conn) error {
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	version, err := readVersion(ctx, tx)
-	switch {
-	case err != nil:
-		return err
-	case version > schemaVersion:
-		return newerSchema(version)
-	case version == schemaVersion:
-		return nil
-	}
-	if err := createSchema(ctx, tx); err != nil {
-		return fmt.Errorf("creating the schema: %w", err)
-	}
-	return tx.Commit()
-}
-
-// queryer is a database or a transaction on it.
-type queryer interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// readVersion is 0 for an empty database. A file that holds other tables but
-// not ours belongs to somebody else.
-func readVersion(ctx context.Context, db queryer) (int, error) {
-	var tables, ours int
-	row := db.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(name = 'meta'), 0) FROM sqlite_schema WHERE type = 'table'`)
-	if err := row.Scan(&tables, &ours); err != nil {
-		return 0, err
-	}
-	if tables == 0 {
-		return 0, nil
-	}
-	if ours == 0 {
-		return 0, errors.New("the file holds another program's tables; please name a file of its own")
-	}
-	var text string
-	if err := db.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema_version'`).Scan(&text); err != nil {
-		return 0, fmt.Errorf("reading the schema's version: %w", err)
-	}
-	return strconv.Atoi(text)
-}
-
-func createSchema(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, formledger.Schema+sqliteTriggers); err != nil {
-		return err
-	}
-	epoch, err := uuid.NewRandom()
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO meta (name, value) VALUES ('schema_version', ?), ('epoch', ?)`,
-		strconv.Itoa(schemaVersion), epoch.String())
-	return err
 }

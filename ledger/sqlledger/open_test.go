@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,8 +30,8 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	d := openTemp(t)
 	for range 2 { // the first writer, and the one after a failure
 		err := onWriter(t, d, func(tx *transaction) error {
-			got := pragmasOf(t, tx.conn, "synchronous", "journal_mode", "recursive_triggers", "wal_autocheckpoint", "busy_timeout")
-			want := map[string]string{"synchronous": "2", "journal_mode": "wal", "recursive_triggers": "1", "wal_autocheckpoint": "4000", "busy_timeout": "5000"}
+			got := pragmasOf(t, tx.conn, "synchronous", "journal_mode", "recursive_triggers", "wal_autocheckpoint", "busy_timeout", "secure_delete")
+			want := map[string]string{"synchronous": "2", "journal_mode": "wal", "recursive_triggers": "1", "wal_autocheckpoint": "4000", "busy_timeout": "5000", "secure_delete": "1"}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the writer (-want +got):\n%s", diff)
 			}
@@ -59,7 +60,7 @@ func TestForeignAndNewerDatabasesAreRefusedAndLeftAlone(t *testing.T) {
 		make func(t *testing.T, file string)
 		says string
 	}{
-		"a newer schema": {newerLedger, "version 2"},
+		"a newer schema": {newerLedger, fmt.Sprint("version ", schemaVersion+1)},
 		"another program's": {func(t *testing.T, file string) {
 			plainConn(t, file, `CREATE TABLE recipes (name TEXT)`)
 		}, "another program"},
@@ -102,7 +103,7 @@ func newerLedger(t *testing.T, file string) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	plainConn(t, file, `UPDATE meta SET value = '2' WHERE name = 'schema_version'`)
+	plainConn(t, file, fmt.Sprintf(`UPDATE meta SET value = '%d' WHERE name = 'schema_version'`, schemaVersion+1))
 }
 
 func TestFilesAreForTheirOwnerAlone(t *testing.T) {

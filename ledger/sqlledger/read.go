@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,6 +41,15 @@ func (d *DB) Submission(ctx context.Context, id uuid.UUID) (ledger.Submission, e
 	return row, d.writer.notice(err)
 }
 
+// rows reads the rows of a statement inside the writer's transaction.
+func (t *transaction) rows(s statement, args ...any) ([]ledger.Submission, error) {
+	rows, err := t.query(s, args...)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, scanRow)
+}
+
 // read reads a row inside the writer's transaction, in a new statement.
 func (t *transaction) read(id uuid.UUID) (ledger.Submission, error) {
 	return one(t.query(readRow, id.String()))
@@ -68,42 +76,37 @@ func (d *DB) ByReference(ctx context.Context, ref ledger.Reference) ([]ledger.Su
 
 // List reads rows, oldest first; see ledger.Ledger.
 func (d *DB) List(ctx context.Context, f ledger.Filter) ([]ledger.Submission, error) {
-	where, limit := `WHERE ($2 = '' OR status = $2) `, int64(math.MaxInt64)
+	where := `WHERE ($2 = '' OR status = $2) AND ($3 = '' OR form = $3) `
 	if f.NeedsSomebody {
 		where += `AND needs IS NOT NULL `
 	}
-	if f.Limit > 0 {
-		limit = int64(f.Limit)
+	if f.Waiting {
+		where += `AND (policy = 'queue' OR policy = 'retry') AND ` + waiting + ` `
 	}
-	return d.list(ctx, where+`ORDER BY created_at, id LIMIT $1`, limit, string(f.Status))
+	return d.list(ctx, where+`ORDER BY created_at, id LIMIT $1`, limit(f.Limit), string(f.Status), f.Form)
 }
 
 func (d *DB) list(ctx context.Context, rest string, args ...any) ([]ledger.Submission, error) {
+	return look(ctx, d, scanRow, `SELECT `+columns+` FROM submissions `+rest, args...)
+}
+
+// look runs one query on a reader's connection.
+func look[T any](ctx context.Context, d *DB, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
 	if err := d.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer d.leave()
-	rows, err := d.reader.QueryContext(uncancelled, sqlite(`SELECT `+columns+` FROM submissions `+rest), args...)
+	rows, err := d.reader.QueryContext(uncancelled, sqlite(query), args...)
 	if err != nil {
 		return nil, d.writer.notice(err)
 	}
-	all, err := collect(rows, scanRow)
+	all, err := collect(rows, scan)
 	return all, d.writer.notice(err)
 }
 
 // Events reads the record of one row; see ledger.Ledger.
 func (d *DB) Events(ctx context.Context, id uuid.UUID) ([]ledger.Event, error) {
-	if err := d.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer d.leave()
-	rows, err := d.reader.QueryContext(uncancelled, sqlite(`SELECT `+eventColumns+`
- FROM events WHERE submission = $1 ORDER BY at, id`), id.String())
-	if err != nil {
-		return nil, d.writer.notice(err)
-	}
-	all, err := collect(rows, scanEvent)
-	return all, d.writer.notice(err)
+	return look(ctx, d, scanEvent, `SELECT `+eventColumns+` FROM events WHERE submission = $1 ORDER BY at, id`, id.String())
 }
 
 // OpenClaims lists the claims under which a send may be under way.

@@ -110,10 +110,11 @@ func TestPromise1_WhatTheSchemaRefusedIsNeverAReplay(t *testing.T) {
 }
 
 // A new column has to be weighed against the promise: words, addresses and IPs
-// of an enquiry have no place here.
+// of an enquiry have no place here, but sealed in the outbox.
 func TestPromise8_TheLedgerHoldsNoWordOfTheEnquiry(t *testing.T) {
 	want := map[string]string{
 		"submissions": "id reference form policy payload_hash status created_at claim lease_until relay_epoch claims claim_cap attempts attempt_cap doubted last_error accepted_by receipt updated_at closed_at needs",
+		"outbox":      "submission seal_key sealed next_attempt",
 		"events":      "id submission at kind actor cause claim note times last_at",
 		"meta":        "name value",
 	}

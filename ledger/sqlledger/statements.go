@@ -27,19 +27,25 @@ const (
 	settleOwn
 	settleLate
 	dispute
-	doubtRow
-	releaseRow
+	endCall
+	storeNew
+	keepWords
+	takeWaiting
+	readWords
+	postpone
+	wipeWords
 	decideReceived
 	decideNotReceived
+	decideSendAgain
 	decideClose
 	readRow
 	insertEvent
 	findEvent
 	findKind
 	countConflict
-	lapseBefore
-	lapseClaim
+	lapsedRows
 	markUnsent
+	setRelayState
 	statementCount
 )
 
@@ -51,7 +57,7 @@ var statements = [statementCount]string{
 	claimFree: `UPDATE submissions SET claim = $1, lease_until = $2, relay_epoch = $3,
  claims = claims + 1, needs = NULL, ` + grow("$4") + `
  WHERE id = $5 AND payload_hash = $6 AND claim IS NULL AND status = 'processing'
- AND closed_at IS NULL AND (needs IS NULL OR needs = 'unsent')`,
+ AND closed_at IS NULL AND policy = 'hold' AND (needs IS NULL OR needs = 'unsent')`,
 
 	settleOwn: `UPDATE submissions SET status = 'accepted', accepted_by = 'relay', receipt = $1, needs = NULL, ` + grow("$2") + `
  WHERE id = $3 AND payload_hash = $4 AND claim = $5 AND status = 'processing' AND ` + undisputed,
@@ -64,19 +70,38 @@ var statements = [statementCount]string{
 
 	dispute: `UPDATE submissions SET needs = 'disputed', ` + grow("$1") + ` WHERE id = $2 AND ` + undisputed,
 
-	doubtRow: `UPDATE submissions SET status = 'uncertain', doubted = 1, needs = 'uncertain',
- attempts = attempts + 1, last_error = $1, ` + grow("$2") + `
- WHERE id = $3 AND claim = $4 AND status = 'processing' AND ` + undisputed,
+	// what Submission.After says, of the row as it was read
+	endCall: `UPDATE submissions SET status = $1, needs = $2,
+ claim = CASE WHEN $3 = 1 THEN claim END, lease_until = CASE WHEN $3 = 1 THEN lease_until END,
+ doubted = $4, attempts = $5, claim_cap = $6, last_error = $7, ` + grow("$8") + `
+ WHERE id = $9 AND claim = $10 AND updated_at = $11`,
 
-	releaseRow: `UPDATE submissions SET status = 'processing', claim = NULL, lease_until = NULL, needs = NULL,
- attempts = attempts + $1, last_error = $2, ` + grow("$3") + `
- WHERE id = $4 AND claim = $5 AND status IN ('processing', 'uncertain') AND ` + undisputed,
+	storeNew: insertOrNothing + ` submissions
+ (id, reference, form, policy, payload_hash, status, created_at, attempt_cap, claim_cap, updated_at)
+ VALUES ($1, $2, $3, $4, $5, 'processing', $6, $7, $8, $6)`,
+
+	keepWords: `INSERT INTO outbox (submission, seal_key, sealed, next_attempt) VALUES ($1, $2, $3, $4)`,
+
+	takeWaiting: `UPDATE submissions SET claim = $1, lease_until = $2, relay_epoch = $3,
+ claims = claims + 1, ` + grow("$4") + `
+ WHERE id = $5 AND payload_hash = $6 AND (policy = 'queue' OR policy = 'retry') AND ` + waiting,
+
+	readWords: `SELECT seal_key, sealed, next_attempt FROM outbox WHERE submission = $1`,
+
+	postpone: `UPDATE outbox SET next_attempt = $1 WHERE submission = $2`,
+
+	wipeWords: `DELETE FROM outbox WHERE submission = $1`,
 
 	decideReceived: `UPDATE submissions SET accepted_by = CASE WHEN status = 'accepted' THEN accepted_by ELSE $1 END,
  status = 'accepted', needs = NULL, ` + grow("$2") + seen,
 
 	decideNotReceived: `UPDATE submissions SET status = 'processing', claim = NULL, lease_until = NULL, needs = NULL,
- closed_at = NULL, last_error = $1, ` + grow("$2") + seen + ` AND status <> 'accepted'`,
+ closed_at = NULL, last_error = $1, ` + onceMore + `, ` + grow("$2") + seen + ` AND status <> 'accepted'`,
+
+	decideSendAgain: `UPDATE submissions SET needs = NULL, ` + onceMore + `, ` + grow("$1") + `
+ WHERE id = $2 AND status = $3 AND updated_at = $4 AND claim IS NOT DISTINCT FROM $5
+ AND status = 'processing' AND claim IS NULL AND closed_at IS NULL AND needs = 'stopped'
+ AND (policy = 'queue' OR policy = 'retry')`,
 
 	decideClose: `UPDATE submissions SET closed_at = COALESCE(closed_at, $1), needs = NULL, ` + grow("$2") + seen,
 
@@ -96,17 +121,15 @@ var statements = [statementCount]string{
  DO UPDATE SET times = events.times + 1,
  last_at = CASE WHEN excluded.last_at > events.last_at THEN excluded.last_at ELSE events.last_at END`,
 
-	lapseBefore: `UPDATE submissions SET ` + lapse("$1") + `
- WHERE id IN (SELECT id FROM submissions WHERE status = 'processing' AND claim IS NOT NULL AND lease_until < $2
- ORDER BY lease_until LIMIT $3)
- AND status = 'processing' AND claim IS NOT NULL AND lease_until < $2 RETURNING id, claim`,
-
-	lapseClaim: `UPDATE submissions SET ` + lapse("$1") + `
- WHERE id = $2 AND claim = $3 AND status = 'processing' RETURNING id, claim`,
+	lapsedRows: `SELECT ` + columns + ` FROM submissions WHERE status = 'processing' AND claim IS NOT NULL AND lease_until < $1
+ ORDER BY lease_until LIMIT $2`,
 
 	markUnsent: `UPDATE submissions SET needs = 'unsent', ` + grow("$1") + `
  WHERE id IN (SELECT id FROM submissions WHERE ` + leftAlone + ` LIMIT $3)
- AND ` + leftAlone + ` RETURNING id, claim`,
+ AND ` + leftAlone + ` RETURNING ` + columns,
+
+	setRelayState: `INSERT INTO meta (name, value) VALUES ('relay_state', $1)
+ ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
 }
 
 // seen is the condition of a decision: the row as the operator saw it, and no
@@ -114,14 +137,13 @@ var statements = [statementCount]string{
 const seen = ` WHERE id = $3 AND status = $4 AND updated_at = $5 AND claim IS NOT DISTINCT FROM $6
  AND (claim IS NULL OR status <> 'processing')`
 
-// lapse leaves a disputed row disputed, but uncertain: a person can decide it
-// only once no send can be under way.
-func lapse(now string) string {
-	return `status = 'uncertain', doubted = 1,
- needs = CASE WHEN needs = 'disputed' THEN needs ELSE 'uncertain' END, last_error = '` + causeLapsed + `', ` + grow(now)
-}
+// waiting is Submission.Waiting, of rows whose words are kept.
+const waiting = `status = 'processing' AND claim IS NULL AND closed_at IS NULL AND needs IS NULL
+ AND NOT (attempt_cap > 0 AND attempts >= attempt_cap) AND NOT (claim_cap > 0 AND claims >= claim_cap)`
 
-const causeLapsed = "lease_lapsed"
+// onceMore raises the caps that are reached, so that one more attempt is allowed.
+const onceMore = `attempt_cap = CASE WHEN attempt_cap > 0 AND attempt_cap <= attempts THEN attempts + 1 ELSE attempt_cap END,
+ claim_cap = CASE WHEN claim_cap > 0 AND claim_cap <= claims THEN claims + 1 ELSE claim_cap END`
 
 // leftAlone is a released row under hold that nobody came back for.
 const leftAlone = `status = 'processing' AND claim IS NULL AND policy = 'hold' AND needs IS NULL

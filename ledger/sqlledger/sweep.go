@@ -2,10 +2,7 @@ package sqlledger
 
 import (
 	"context"
-	"database/sql"
 	"time"
-
-	"github.com/google/uuid"
 
 	"formledger/ledger"
 )
@@ -16,16 +13,26 @@ const sweepSlice = 500
 
 // Lapse ends claims whose lease is over; see ledger.Ledger.
 func (d *DB) Lapse(ctx context.Context, before, at time.Time) (int, error) {
-	lapsed := ledger.Event{At: at, Kind: ledger.EventLapsed, Actor: ledger.ActorSystem, Cause: causeLapsed}
-	return d.inSlices(ctx, lapsed, lapseBefore, millis(at), millis(before), sweepSlice)
+	return d.inSlices(ctx, func(t *transaction) (int, error) {
+		rows, err := t.rows(lapsedRows, millis(before), sweepSlice)
+		if err != nil {
+			return 0, err
+		}
+		return t.lapse(rows, at)
+	})
 }
 
 // LapseClaims ends the given claims; see ledger.Ledger.
 func (d *DB) LapseClaims(ctx context.Context, claims []ledger.OpenClaim, at time.Time) (int, error) {
-	lapsed := ledger.Event{At: at, Kind: ledger.EventLapsed, Actor: ledger.ActorSystem, Cause: causeLapsed}
 	total := 0
 	for _, c := range claims {
-		n, err := d.sweep(ctx, lapsed, lapseClaim, millis(at), c.ID.String(), c.Claim.String())
+		n, err := d.sweep(ctx, func(t *transaction) (int, error) {
+			rows, err := t.rows(readRow, c.ID.String())
+			if err != nil || len(rows) == 0 || rows[0].Claim != c.Claim {
+				return 0, err
+			}
+			return t.lapse(rows, at)
+		})
 		total += n
 		if err != nil {
 			return total, err
@@ -34,15 +41,46 @@ func (d *DB) LapseClaims(ctx context.Context, claims []ledger.OpenClaim, at time
 	return total, nil
 }
 
-// MarkUnsent puts abandoned rows into the queue; see ledger.Ledger.
-func (d *DB) MarkUnsent(ctx context.Context, releasedBefore, at time.Time) (int, error) {
-	unsent := ledger.Event{At: at, Kind: ledger.EventUnsent, Actor: ledger.ActorSystem}
-	return d.inSlices(ctx, unsent, markUnsent, millis(at), millis(releasedBefore), sweepSlice)
+// lapse does to claimed rows what their policies say of a lease that passed.
+func (t *transaction) lapse(rows []ledger.Submission, at time.Time) (int, error) {
+	lapsed := 0
+	for _, row := range rows {
+		n, changes := row.After(ledger.EndLapsed)
+		if !changes {
+			continue
+		}
+		e := ledger.Ended{ID: row.ID, Claim: row.Claim, Cause: causeLapsed, At: at}
+		if err := t.bring(row, n, e, ledger.EventLapsed); err != nil {
+			return 0, err
+		}
+		lapsed++
+	}
+	return lapsed, nil
 }
 
-func (d *DB) inSlices(ctx context.Context, e ledger.Event, s statement, args ...any) (int, error) {
+const causeLapsed = "lease_lapsed"
+
+// MarkUnsent puts abandoned rows into the queue; see ledger.Ledger.
+func (d *DB) MarkUnsent(ctx context.Context, releasedBefore, at time.Time) (int, error) {
+	return d.inSlices(ctx, func(t *transaction) (int, error) {
+		rows, err := t.rows(markUnsent, millis(at), millis(releasedBefore), sweepSlice)
+		if err != nil {
+			return 0, err
+		}
+		for _, row := range rows {
+			unsent := ledger.Event{Submission: row.ID, At: at, Kind: ledger.EventUnsent, Actor: ledger.ActorSystem}
+			if err := t.record(unsent); err != nil {
+				return 0, err
+			}
+		}
+		return len(rows), nil
+	})
+}
+
+// inSlices goes on as long as there is a full slice to change.
+func (d *DB) inSlices(ctx context.Context, slice func(*transaction) (int, error)) (int, error) {
 	for total := 0; ; {
-		n, err := d.sweep(ctx, e, s, args...)
+		n, err := d.sweep(ctx, slice)
 		total += n
 		if err != nil || n < sweepSlice {
 			return total, err
@@ -50,44 +88,15 @@ func (d *DB) inSlices(ctx context.Context, e ledger.Event, s statement, args ...
 	}
 }
 
-// sweep runs one update that returns the rows it changed, with an event each.
-func (d *DB) sweep(ctx context.Context, e ledger.Event, s statement, args ...any) (int, error) {
+// sweep is one sweeping write, and reports how many rows it changed.
+func (d *DB) sweep(ctx context.Context, slice func(*transaction) (int, error)) (int, error) {
 	changed := 0
-	err := d.writer.submit(ctx, &write{atomic: true, do: func(t *transaction) error {
-		swept, err := t.changed(s, args...)
-		if err != nil {
-			return err
-		}
-		for _, c := range swept {
-			e.Submission, e.Claim = c.ID, c.Claim
-			if err := t.record(e); err != nil {
-				return err
-			}
-		}
-		changed = len(swept)
-		return nil
+	err := d.writer.submit(ctx, &write{atomic: true, do: func(t *transaction) (err error) {
+		changed, err = slice(t)
+		return err
 	}})
 	if err != nil {
 		return 0, err
 	}
 	return changed, nil
-}
-
-func (t *transaction) changed(s statement, args ...any) ([]ledger.OpenClaim, error) {
-	rows, err := t.query(s, args...)
-	if err != nil {
-		return nil, err
-	}
-	return collect(rows, func(rows *sql.Rows) (c ledger.OpenClaim, err error) {
-		var id string
-		var claim sql.NullString
-		if err = rows.Scan(&id, &claim); err != nil {
-			return c, err
-		}
-		if c.ID, err = uuid.Parse(id); err != nil {
-			return c, err
-		}
-		c.Claim, err = parseToken(claim)
-		return c, err
-	})
 }

@@ -17,16 +17,17 @@ type transaction struct {
 	prepared   [statementCount]*sql.Stmt
 	beginStmt  *sql.Stmt
 	commitStmt *sql.Stmt
+	untidy     *bool // becomes true with words that are wiped
 }
 
 var uncancelled = context.Background()
 
-func connect(db *sql.DB) (*transaction, error) {
+func connect(db *sql.DB, untidy *bool) (*transaction, error) {
 	conn, err := db.Conn(uncancelled)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
-	t := &transaction{conn: conn}
+	t := &transaction{conn: conn, untidy: untidy}
 	if err := t.prepare(); err != nil {
 		t.discard()
 		return nil, err

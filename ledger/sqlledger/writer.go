@@ -18,8 +18,10 @@ import (
 type write struct {
 	do     func(*transaction) error
 	atomic bool // several statements that stand or fall together
-	err    error
-	done   chan struct{}
+	// between is work between two transactions, in place of do
+	between func(*writer) error
+	err     error
+	done    chan struct{}
 }
 
 // errClosed is what a write gets that comes after Close.
@@ -42,6 +44,8 @@ type writer struct {
 
 	tx    *transaction // nil: no connection at the moment
 	crowd float64      // the largest batch of late
+
+	untidy bool // wiped words may still lie in the log, as also at the start
 }
 
 func newWriter(db *sql.DB, o Options) *writer {
@@ -50,6 +54,7 @@ func newWriter(db *sql.DB, o Options) *writer {
 		queue:   make(chan *write, 4*o.MaxBatch),
 		stopped: make(chan struct{}),
 		broken:  make(chan struct{}),
+		untidy:  true,
 	}
 }
 
@@ -64,7 +69,7 @@ func (w *writer) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.tx, err = connect(w.db); err != nil {
+	if w.tx, err = connect(w.db, &w.untidy); err != nil {
 		return err
 	}
 	go w.run()
@@ -124,11 +129,46 @@ func (w *writer) run() {
 		if err != nil {
 			err = w.recover(err)
 		}
-		for _, op := range batch {
-			if err != nil {
-				op.err = err
-			}
+		w.answer(batch, err)
+	}
+	w.end()
+}
+
+// answer tells every caller of a batch what the commit brought. Whoever asked
+// for work between two transactions comes last, and keeps nobody waiting.
+func (w *writer) answer(batch []*write, err error) {
+	for _, op := range batch {
+		if err != nil {
+			op.err = err
+		}
+		if err != nil || op.between == nil {
 			close(op.done)
+		}
+	}
+	for _, op := range batch {
+		if err == nil && op.between != nil {
+			op.err = w.apart(op.between)
+			close(op.done)
+		}
+	}
+}
+
+// apart does work on the writer's connection outside a transaction.
+func (w *writer) apart(work func(*writer) error) error {
+	if err := w.reconnect(); err != nil {
+		return err
+	}
+	if err := work(w); err != nil {
+		return w.recover(err)
+	}
+	return nil
+}
+
+// end leaves no wiped words in the log, where another process keeps it.
+func (w *writer) end() {
+	if w.tx != nil && !w.isBroken() {
+		if err := w.tidy(); err != nil {
+			w.log.Warn("the ledger's log was not emptied", "error", err.Error())
 		}
 	}
 	w.tx.close()
@@ -208,6 +248,9 @@ func (w *writer) commit(batch []*write) error {
 		return err
 	}
 	for _, op := range batch {
+		if op.do == nil {
+			continue
+		}
 		if op.err = w.tx.carry(op); endsTransaction(op.err) {
 			return op.err
 		}
@@ -219,7 +262,7 @@ func (w *writer) reconnect() error {
 	if w.tx != nil {
 		return nil
 	}
-	tx, err := connect(w.db)
+	tx, err := connect(w.db, &w.untidy)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ import (
 type Desk struct {
 	Ledger ledger.Ledger
 	Relay  relay.Remembering // nil: there is none that could be asked
+	Seals  *ledger.Seals     // nil: the words that are kept cannot be opened here
 	Now    func() time.Time
 }
 
@@ -27,6 +29,10 @@ type Desk struct {
 type Case struct {
 	Row    ledger.Submission
 	Events []ledger.Event // oldest first
+	Kept   bool           // the message's words are kept, sealed
+	Next   time.Time      // of kept words: when the courier tries next, if the row waits for it
+	// Relay is how the relay does, if the courier sends this message.
+	Relay ledger.RelayState
 }
 
 var (
@@ -38,9 +44,9 @@ var (
 	ErrNoteMissing = errors.New("this decision needs a note: write with --note how you know")
 )
 
-// Queue lists what needs somebody, oldest first; with all, every submission.
-func (d *Desk) Queue(ctx context.Context, all bool, limit int) ([]ledger.Submission, error) {
-	return d.Ledger.List(ctx, ledger.Filter{NeedsSomebody: !all, Limit: limit})
+// List lists submissions, oldest first: with NeedsSomebody, the operator's queue.
+func (d *Desk) List(ctx context.Context, f ledger.Filter) ([]ledger.Submission, error) {
+	return d.Ledger.List(ctx, f)
 }
 
 // Find opens every case that a text names: a reference as people write it, or
@@ -52,13 +58,43 @@ func (d *Desk) Find(ctx context.Context, text string) ([]Case, error) {
 	}
 	cases := make([]Case, 0, len(rows))
 	for _, row := range rows {
-		events, err := d.Ledger.Events(ctx, row.ID)
+		k, err := d.caseOf(ctx, row)
 		if err != nil {
 			return nil, fmt.Errorf("reading the record of %s: %w", row.Reference, err)
 		}
-		cases = append(cases, Case{row, events})
+		cases = append(cases, k)
 	}
 	return cases, nil
+}
+
+func (d *Desk) caseOf(ctx context.Context, row ledger.Submission) (Case, error) {
+	k := Case{Row: row}
+	var err error
+	if k.Events, err = d.Ledger.Events(ctx, row.ID); err != nil || !row.Policy.KeepsWords() {
+		return k, err
+	}
+	entry, err := d.Ledger.Outbox(ctx, row.ID)
+	if errors.Is(err, ledger.ErrNoWords) {
+		return k, nil
+	}
+	if err != nil {
+		return k, err
+	}
+	k.Kept, k.Next = true, entry.Next
+	k.Relay, err = d.Ledger.RelayState(ctx)
+	return k, err
+}
+
+// one finds the case that a text names alone.
+func (d *Desk) one(ctx context.Context, text string) (Case, error) {
+	cases, err := d.Find(ctx, text)
+	if err != nil {
+		return Case{}, err
+	}
+	if len(cases) > 1 {
+		return Case{}, ErrAmbiguous
+	}
+	return cases[0], nil
 }
 
 func (d *Desk) rows(ctx context.Context, text string) ([]ledger.Submission, error) {
@@ -107,21 +143,17 @@ var ErrRelayAtWork = errors.New("the relay is still at work on this message; ple
 // Before "not received" the relay is asked, which seals the claim against a late
 // arrival. If the relay vouches for the message, that settles it instead. A relay
 // that cannot be asked hinders nobody: should it have the message all the same,
-// the visitor's next send gets its acknowledgment, and sends no second mail.
+// the next send gets its acknowledgment, and sends no second mail.
 func (d *Desk) Resolve(ctx context.Context, text string, r Ruling) (Resolution, error) {
 	if r.Note == "" && r.Kind != ledger.Received {
 		return Resolution{}, ErrNoteMissing
 	}
-	cases, err := d.Find(ctx, text)
+	seen, err := d.one(ctx, text)
 	if err != nil {
 		return Resolution{}, err
 	}
-	if len(cases) > 1 {
-		return Resolution{}, ErrAmbiguous
-	}
-	seen := cases[0]
-	if r.Seen != "" && r.Seen != Version(seen.Row) {
-		return Resolution{Case: seen}, ledger.ErrStale
+	if err := allowed(seen, r); err != nil {
+		return Resolution{Case: seen}, err
 	}
 	said, settled, err := d.inquireFirst(ctx, seen.Row, r)
 	if err == nil && !settled {
@@ -134,7 +166,31 @@ func (d *Desk) Resolve(ctx context.Context, text string, r Ruling) (Resolution, 
 	if err != nil {
 		return Resolution{Case: seen}, err
 	}
-	return Resolution{Case: after[0], Said: said}, nil
+	return Resolution{Case: after[0], Said: strings.TrimSpace(said + " " + follows(seen, after[0]))}, nil
+}
+
+// follows says what a decision means for a message whose words are or were kept.
+func follows(before, now Case) string {
+	switch {
+	case now.Row.Waiting() && !before.Row.Waiting():
+		return "The courier of the running server sends it now, or as soon as the relay can be reached."
+	case before.Kept && !now.Kept && now.Row.Status != ledger.Accepted:
+		return "Its words are wiped, so that nobody can send it from here any more."
+	}
+	return ""
+}
+
+// allowed is why a decision cannot be taken about a case, as far as the case tells.
+func allowed(seen Case, r Ruling) error {
+	switch {
+	case r.Seen != "" && r.Seen != Version(seen.Row):
+		return ledger.ErrStale
+	case r.Kind == ledger.SendAgain && seen.Row.Status == ledger.Accepted:
+		return ledger.ErrFinal
+	case r.Kind == ledger.SendAgain && !seen.Kept:
+		return ledger.ErrNoWords
+	}
+	return nil
 }
 
 // inquireFirst asks the relay before "not received", and records an acceptance.
@@ -155,29 +211,9 @@ func (d *Desk) inquireFirst(ctx context.Context, row ledger.Submission, r Ruling
 	case busy(v):
 		return "", false, ErrRelayAtWork
 	}
-	return unproven(v.Cause) + " Your decision is recorded. If the relay has the message all the same, the visitor's next try brings its acknowledgment and no second mail, and you will find it disputed.", false, nil
-}
-
-// Sentence says of a row, for its operator, what is known and what is not.
-func Sentence(row ledger.Submission) string {
-	switch {
-	case row.Needs == ledger.NeedsDisputed:
-		return "Two sources contradict each other about this message; its record tells which. A person has to decide."
-	case row.Status == ledger.Accepted && row.AcceptedBy == ledger.AcceptedByRelay:
-		return "The mail system took this message. Whether somebody read it, nobody here knows."
-	case row.Status == ledger.Accepted:
-		return "An operator recorded that this message arrived."
-	case row.Status == ledger.Uncertain && !row.ClosedAt.IsZero():
-		return "The message may or may not have been sent, and the case was closed as it is."
-	case row.Status == ledger.Uncertain:
-		return "The message may or may not have been sent: the call ended without proof. Look for its reference in the mailbox, then decide."
-	case !row.Claim.IsZero():
-		return "The message is being sent right now, or its sender died; once its lease is over that becomes uncertain."
-	case !row.ClosedAt.IsZero():
-		return "The message was not sent, and the case is closed."
-	case row.Needs == ledger.NeedsUnsent:
-		return "Nothing was sent, and the visitor has not come back to send it again. The words are not kept here."
-	default:
-		return "Nothing was sent. The visitor was told so, and may send it again."
+	next := "the visitor's"
+	if row.Policy.KeepsWords() {
+		next = "the courier's"
 	}
+	return unproven(v.Cause) + " Your decision is recorded. If the relay has the message all the same, " + next + " next try brings its acknowledgment and no second mail, and you will find it disputed.", false, nil
 }

@@ -145,7 +145,7 @@ func (d *delivery) sync() *relay.Verdict {
 // hindrance is why the call must not go on, or "".
 func (d *delivery) hindrance() string {
 	if !d.lease.Held() {
-		return "lease_lapsed"
+		return relay.CodeLapsed
 	}
 	if d.ctx.Err() != nil {
 		return "deadline"
@@ -175,6 +175,7 @@ func (d *delivery) accepted() relay.Verdict { return relay.AcceptedWith("maildir
 
 func (d *delivery) notSent(code, stage string) *relay.Verdict {
 	v := relay.ProvenNotSent(code, stage)
+	v.Unreached = code != relay.CodeLapsed // a folder that cannot be written takes no other message either
 	return &v
 }
 

@@ -121,7 +121,7 @@ func onThisMachine(host string) bool {
 const (
 	codeNoEpoch      = "relay_unknown"     // never answered a hello, so nothing was called
 	codeNoKey        = "no_valid_key"      // none of our keys is valid now
-	codeLapsed       = "lease_lapsed"      //
+	codeLapsed       = relay.CodeLapsed    //
 	codeDeadline     = "deadline"          // the call's own time ran out
 	codeUnverified   = "answer_unverified" // not this relay's acknowledgment of this call
 	codeMalformed    = "answer_malformed"  // signed, but not what the protocol says
@@ -148,7 +148,7 @@ const (
 // conversation with its mail server, or there is doubt without need.
 func (s *Sender) Send(ctx context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
 	if m.RelayEpoch == "" {
-		return relay.ProvenNotSent(codeNoEpoch, stageConnect)
+		return unreached(relay.Cause{Code: codeNoEpoch, Stage: stageConnect})
 	}
 	failpoint.Hit("signed.before-connect")
 	body, err := encode(NewMessage(m.Message))
@@ -206,7 +206,7 @@ func claimOf(id uuid.UUID, hash string, claim ledger.Token, epoch string) claime
 func (s *Sender) verdict(r reply, about claimed) relay.Verdict {
 	switch {
 	case r.written == 0:
-		return relay.Verdict{Finding: relay.NotSent, Cause: r.cause}
+		return unreached(r.cause)
 	case !r.verified():
 		return relay.Verdict{Cause: r.cause}
 	}
@@ -223,6 +223,12 @@ func (s *Sender) verdict(r reply, about claimed) relay.Verdict {
 	return v
 }
 
+// unreached is the verdict of a call that never began, for the relay's own
+// reason unless the claim's time was over.
+func unreached(c relay.Cause) relay.Verdict {
+	return relay.Verdict{Finding: relay.NotSent, Unreached: c.Code != relay.CodeLapsed, Cause: c}
+}
+
 // verdict is what the relay's word means.
 func (a Answer) verdict() relay.Verdict {
 	stage := stageRelay
@@ -237,7 +243,9 @@ func (a Answer) verdict() relay.Verdict {
 		}
 		return relay.Verdict{Finding: relay.Accepted, Receipt: shortened("relay:" + a.Receipt), Partly: a.Partly, Earlier: earlier}
 	case StatusRefused:
-		return relay.Verdict{Finding: relay.NotSent, Permanent: a.Permanent, Cause: relay.Cause{Code: orElse(a.Code, codeRefused), Stage: stage}}
+		// where the relay's own conversation broke tells whether its mail server let it in
+		before := relay.Cause{Code: a.Code, Stage: a.Stage}.BeforeMessage()
+		return relay.Verdict{Finding: relay.NotSent, Permanent: a.Permanent, Unreached: before, Cause: relay.Cause{Code: orElse(a.Code, codeRefused), Stage: stage}}
 	case StatusSealed:
 		return relay.ProvenNotSent(codeSealed, stageRelay)
 	case StatusProcessing:

@@ -7,6 +7,7 @@ import (
 	"net/textproto"
 	"strconv"
 
+	"formledger/relay"
 	"formledger/relay/netcause"
 	"formledger/relay/smtp/syntax"
 )
@@ -45,7 +46,7 @@ const (
 	codeTimeout      = netcause.Timeout
 	codeGarbage      = "garbage"
 	codeTooLong      = "reply_too_long"
-	codeLapsed       = "lease_lapsed"
+	codeLapsed       = relay.CodeLapsed
 	codeDeadline     = "deadline"
 	codeBody         = "body_unreadable"
 	codeAddress      = "bad_address"

@@ -158,6 +158,7 @@ func (c Config) address() string {
 func (s *Sender) Send(ctx context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
 	c := &call{sender: s, config: s.config, ctx: ctx, lease: lease, mail: m, stage: stageConnect}
 	v := c.run()
+	v.Unreached = v.Finding == relay.NotSent && v.Cause.BeforeMessage()
 	if v.Finding != relay.Accepted {
 		c.talk.Note(v.Finding.String() + ": " + v.Cause.String())
 	}
