@@ -22,7 +22,8 @@
 //  7. Somebody is told. No row ends where neither the visitor, who got a true
 //     answer, nor the operator's queue knows of it.
 //  8. Minimal by default. Under policy hold the ledger holds no word of the
-//     enquiry, no address and no IP.
+//     enquiry, no address and no IP. Under queue and retry it holds the words
+//     sealed, and wipes them when the message is accepted or the case is closed.
 //
 // They hold while the disk keeps what it reported as synced, and the database is
 // not replaced by an older copy behind formledger's back.

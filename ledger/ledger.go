@@ -45,6 +45,9 @@ type Ledger interface {
 	List(ctx context.Context, f Filter) ([]Submission, error)
 	// Events reads the record of one row, oldest first.
 	Events(ctx context.Context, id uuid.UUID) ([]Event, error)
+	// EventsSince reads the record across all rows, in the order in which it was
+	// written. Where the filter's limit leaves some out, those are the oldest.
+	EventsSince(ctx context.Context, f EventFilter) ([]Event, error)
 
 	// Outbox reads the sealed words of a row, or fails with ErrNoWords.
 	Outbox(ctx context.Context, id uuid.UUID) (Entry, error)
@@ -64,8 +67,10 @@ type Ledger interface {
 	Store(ctx context.Context, n NewEntry) (Stored, error)
 	// Take is the courier's claim: it takes a waiting row of the same payload
 	// hash (Submission.Waiting), whatever its next attempt says, and hands out the
-	// words. Form and Policy of the NewClaim are not looked at. A repeat with the
-	// same token after an error finds out whether the first had won.
+	// words; or it answers with the row as it stands. Form and Policy of the
+	// NewClaim are not looked at. A repeat with the same token after an error finds
+	// out whether the first had won. It fails with ErrUnseen, and with ErrNoWords,
+	// claiming nothing, where the words of a waiting row are gone.
 	Take(ctx context.Context, c NewClaim) (Taken, error)
 	// Record adds to a row's record what is not the end of a call.
 	Record(ctx context.Context, e Event) error
@@ -75,36 +80,39 @@ type Ledger interface {
 	// SetRelayState keeps how the relay does, for whoever looks at the ledger.
 	SetRelayState(ctx context.Context, s RelayState) error
 
-	// Claim asks for the right to send, under hold. It inserts the row, or takes a free row
-	// of the same payload hash, or answers with the row as it stands. A repeat
-	// with the same token after an error finds out whether the first had won. A
-	// zero token is an error, here and in what ends a call.
+	// Claim asks for the right to send, under hold: another policy is an error. It
+	// inserts the row, or takes a free row of the same payload hash, or answers with
+	// the row as it stands. A repeat with the same token after an error finds out
+	// whether the first had won. A zero token is an error, here and in what ends a
+	// call.
 	Claim(ctx context.Context, c NewClaim) (Claimed, error)
 	// Settle records an acknowledgment, and wipes the words in the same commit. It
-	// reports whether the row is accepted under this claim. A stale one beside another claim changes nothing but
-	// Needs, which becomes disputed; so does one that names an earlier claim and
-	// contradicts an operator.
+	// reports whether the row is accepted under this claim. A stale one beside
+	// another claim changes nothing but Needs, which becomes disputed; so does one
+	// that names an earlier claim and contradicts an operator.
 	Settle(ctx context.Context, a Acknowledgment) (bool, error)
 	// Doubt records that a call ended without proof: the row becomes what
-	// Submission.After says of EndDoubted. It reports whether the row was changed. On a disputed row, how the call
-	// ended goes on record and nothing else.
+	// Submission.After says of EndDoubted. It reports whether the row was changed.
+	// On a disputed row, how the call ended goes on record and nothing else.
 	Doubt(ctx context.Context, e Ended) (bool, error)
 	// Release gives a claim back by proof that nothing was sent: the row becomes
-	// what Submission.After says. It reports whether the row was changed. On a row that is disputed, or was accepted
-	// under this claim, it is a contradiction: Needs becomes or stays disputed.
+	// what Submission.After says of EndUnreached if the relay was not attempted, of
+	// EndRefused if the cause is marked ForGood, and else of EndNotSent. It reports
+	// whether the row was changed. On a row that is disputed, or was accepted under
+	// this claim, it is a contradiction: Needs becomes or stays disputed.
 	Release(ctx context.Context, e Ended) (bool, error)
-	// Decide records a person's decision with its event, in one transaction, if
-	// the row still is as the operator saw it: else ErrStale, ErrClaimed or
-	// ErrFinal. Under queue and retry, Received and Close wipe the words, and
-	// NotReceived and SendAgain let the courier make at least one more attempt at
-	// once, or fail with ErrNoWords.
+	// Decide records a person's decision with its event, in one transaction, if the
+	// row still is as the operator saw it: else ErrStale, ErrClaimed, ErrFinal or, for
+	// SendAgain, ErrNotStopped. Under queue and retry, Received and Close wipe the
+	// words, and NotReceived and SendAgain let the courier make at least one more
+	// attempt at once, or fail with ErrNoWords.
 	Decide(ctx context.Context, d Decision) error
 	// Conflict counts that other content came under an ID.
 	Conflict(ctx context.Context, id uuid.UUID, at time.Time) error
 
 	// Lapse ends claims whose lease ended before the given time, as
-	// Submission.After says of EndLapsed, and reports how many. A disputed row stays disputed, but
-	// once it is uncertain a person can decide it.
+	// Submission.After says of EndLapsed, and reports how many. A disputed row stays
+	// disputed, but once it is uncertain a person can decide it.
 	Lapse(ctx context.Context, before, at time.Time) (int, error)
 	// OpenClaims lists the claims under which a send may be under way.
 	OpenClaims(ctx context.Context) ([]OpenClaim, error)
@@ -125,9 +133,17 @@ type Ledger interface {
 type Filter struct {
 	NeedsSomebody bool   // only the operator's queue
 	Waiting       bool   // only what waits for the courier
+	Needs         Need   // only this one; empty: any
 	Status        Status // only this one; empty: any
 	Form          string // only this one; empty: any
 	Limit         int    // 0: all
+}
+
+// EventFilter chooses events for EventsSince.
+type EventFilter struct {
+	Since time.Time // those that happened then or later, for the last time if often; zero: all
+	Kind  EventKind // only this one; empty: any
+	Limit int       // 0: all
 }
 
 // NewClaim asks for the right to make one relay call for one submission.

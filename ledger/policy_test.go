@@ -181,14 +181,17 @@ func becomes(s ledger.Submission, n ledger.Standing) ledger.Submission {
 	return s
 }
 
+// firstClaim is a row whose first send is under way, edited.
+func firstClaim(p ledger.Policy, edit func(*ledger.Submission)) ledger.Submission {
+	s := ledger.Submission{Policy: p, Status: ledger.Processing, Claim: ledger.Token{1}, Claims: 1, AttemptCap: 8, ClaimCap: 16}
+	edit(&s)
+	return s
+}
+
 // The sentences of the table, one by one.
 func TestAfterInWords(t *testing.T) {
-	row := func(p ledger.Policy, edit func(*ledger.Submission)) ledger.Submission {
-		s := ledger.Submission{Policy: p, Status: ledger.Processing, Claim: ledger.Token{1}, Claims: 1, AttemptCap: 8, ClaimCap: 16}
-		edit(&s)
-		return s
-	}
 	none := func(*ledger.Submission) {}
+	row := firstClaim
 	for name, c := range map[string]struct {
 		row  ledger.Submission
 		end  ledger.End

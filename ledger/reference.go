@@ -42,6 +42,18 @@ func ReferenceOf(id uuid.UUID) Reference {
 // 0, I and L for 1, with or without hyphens and spaces. A single mistyped
 // symbol is recognised by the check symbol and gives ErrReference.
 func ParseReference(text string) (Reference, error) {
+	s, err := readSymbols(text)
+	if err != nil {
+		return "", err
+	}
+	if checkSymbol(s[:symbols-1]) != s[symbols-1] {
+		return "", fmt.Errorf("%w: a symbol of %q is mistyped; please compare it with the original", ErrReference, text)
+	}
+	return spell(s), nil
+}
+
+// readSymbols reads the values of twelve symbols, whatever the last one checks.
+func readSymbols(text string) ([]byte, error) {
 	var s []byte
 	for _, r := range strings.ToUpper(text) {
 		if r == '-' || r == ' ' {
@@ -49,17 +61,14 @@ func ParseReference(text string) (Reference, error) {
 		}
 		v := symbolValue(r)
 		if v < 0 {
-			return "", fmt.Errorf("%w: %q has the character %q; a reference looks like YYH9-FP7R-Y5A9", ErrReference, text, r)
+			return nil, fmt.Errorf("%w: %q has the character %q; a reference looks like YYH9-FP7R-Y5A9", ErrReference, text, r)
 		}
 		s = append(s, byte(v))
 	}
 	if len(s) != symbols {
-		return "", fmt.Errorf("%w: %q has %d symbols instead of %d", ErrReference, text, len(s), symbols)
+		return nil, fmt.Errorf("%w: %q has %d symbols instead of %d", ErrReference, text, len(s), symbols)
 	}
-	if checkSymbol(s[:symbols-1]) != s[symbols-1] {
-		return "", fmt.Errorf("%w: a symbol of %q is mistyped; please compare it with the original", ErrReference, text)
-	}
-	return spell(s), nil
+	return s, nil
 }
 
 func symbolValue(r rune) int {

@@ -64,7 +64,7 @@ func TestWhatIsSealedOpensAgain(t *testing.T) {
 		if err != nil || string(got) != words {
 			t.Errorf("%.20q, %v; want %.20q", got, err, words)
 		}
-		if w.Key != "seal-1" || !strings.HasPrefix(w.Box, "v1.") || words != "" && strings.Contains(w.Box, words) {
+		if w.Key != "seal-1" || !strings.HasPrefix(w.Box, "v1.") || len(words) > 8 && strings.Contains(w.Box, words) {
 			t.Errorf("%.60q under %s", w.Box, w.Key)
 		}
 	}

@@ -155,6 +155,7 @@ const (
 	EventAlerted          EventKind = "alerted"           // somebody was told that the row needs them
 	EventAlertFailed      EventKind = "alert_failed"      // nobody could be told; the row stands in the queue all the same
 	EventWordsShown       EventKind = "words_shown"       // an operator unsealed the words
+	EventNoted            EventKind = "noted"             // somebody wrote something down about the row
 )
 
 // ActorSystem is the actor of events that no person caused.

@@ -139,7 +139,7 @@ func after(row ledger.Submission, v Verdict, e ledger.Ended) ledger.Submission {
 // without the conversation, unless that holds what the operator has to know: the
 // happy path writes no event.
 func AcknowledgmentOf(row ledger.Submission, v Verdict, at time.Time) ledger.Acknowledgment {
-	a := ledger.Acknowledgment{ID: row.ID, PayloadHash: row.PayloadHash, Claim: row.Claim, Receipt: v.Receipt, Earlier: v.Earlier, At: at}
+	a := ledger.Acknowledgment{ID: row.ID, PayloadHash: row.PayloadHash, Policy: row.Policy, Claim: row.Claim, Receipt: v.Receipt, Earlier: v.Earlier, At: at}
 	if v.Partly {
 		a.Note = v.Conversation
 	}
@@ -160,7 +160,7 @@ func (c *caller) report(claim Claim, v Verdict, e Ending) {
 func repeatedly[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	for pause := firstPause; ; pause = longer(pause) {
 		answer, err := ask()
-		if err == nil || errors.Is(err, ledger.ErrBroken) {
+		if err == nil || errors.Is(err, ledger.ErrBroken) || errors.Is(err, ledger.ErrNoWords) {
 			return answer, err
 		}
 		if rest(ctx, pause) != nil {

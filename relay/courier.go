@@ -224,6 +224,10 @@ func (c *Courier) take(row ledger.Submission) (Claim, ledger.Sealed, error) {
 		LeaseUntil: now.Add(c.patience.lease(row.Policy, c.timing)), RelayEpoch: c.epoch(ctx)}
 	failpoint.Hit("courier.before-claim")
 	taken, err := repeatedly(ctx, func() (ledger.Taken, error) { return c.ledger.Take(ctx, want) })
+	if errors.Is(err, ledger.ErrNoWords) { // and so nothing was claimed
+		c.log.Error("a waiting message has no words", "reference", row.Reference)
+		return Claim{}, ledger.Sealed{}, err
+	}
 	if err != nil {
 		c.abandoned.add(ledger.Ended{ID: row.ID, Claim: token, Cause: Cause{"claim_abandoned", "claim"}.String()})
 		c.log.Error("claim abandoned: nothing is sent under it", "reference", row.Reference, "error", err.Error())

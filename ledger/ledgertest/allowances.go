@@ -14,6 +14,7 @@ func allowanceChecks() []check {
 		{"SendAgainAllowsOneMoreAttempt", sendAgainOnce},
 		{"SendAgainRaisesTheCapOfClaimsToo", sendAgainClaims},
 		{"NotReceivedAllowsOneMoreAttempt", notReceivedOnce},
+		{"CapsAreRaisedAboveAllThatWasCounted", capsAboveCounts},
 		{"CapsThatAreNotReachedStay", capsStay},
 		{"SendAgainIsForRowsThatStopped", sendAgainOthers},
 		{"ADecisionToSendOnAStaleRowIsRefused", sendAgainStale},
@@ -109,6 +110,20 @@ func notReceivedOnce(f *fixture) {
 	if row := f.row(c.ID); row.Status != ledger.Uncertain || row.Attempts != AttemptCap+1 {
 		f.Errorf("%+v", row)
 	}
+}
+
+// A proof that comes after the last doubt is one more failure on record.
+func capsAboveCounts(f *fixture) {
+	c := f.keptUncertain(ledger.Retry)
+	f.release(End(c, "sealed/inquiry", time.Hour), true)
+	if row := f.row(c.ID); row.Attempts != AttemptCap+1 || row.Status != ledger.Uncertain {
+		f.Fatalf("%+v", row)
+	}
+	f.decide(c.ID, ledger.NotReceived)
+	if row := f.row(c.ID); row.AttemptCap != AttemptCap+2 {
+		f.Errorf("%+v", row)
+	}
+	f.isDue(c.ID, true)
 }
 
 func capsStay(f *fixture) {

@@ -36,6 +36,7 @@ func allCalls(l ledger.Ledger, ctx context.Context, c ledger.NewClaim, row ledge
 		"ByReference":   func() error { _, err := l.ByReference(ctx, row.Reference); return err },
 		"List":          func() error { _, err := l.List(ctx, ledger.Filter{}); return err },
 		"Events":        func() error { _, err := l.Events(ctx, c.ID); return err },
+		"EventsSince":   func() error { _, err := l.EventsSince(ctx, ledger.EventFilter{}); return err },
 		"Outbox":        func() error { _, err := l.Outbox(ctx, c.ID); return err },
 		"Due":           func() error { _, err := l.Due(ctx, ledger.Due{Policy: ledger.Queue, At: at}); return err },
 		"Unalerted":     func() error { _, err := l.Unalerted(ctx, 0); return err },

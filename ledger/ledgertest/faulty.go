@@ -129,6 +129,10 @@ func (f *Faulty) Events(ctx context.Context, id uuid.UUID) ([]ledger.Event, erro
 	return faulty(f, "Events", func() ([]ledger.Event, error) { return f.Ledger.Events(ctx, id) })
 }
 
+func (f *Faulty) EventsSince(ctx context.Context, filter ledger.EventFilter) ([]ledger.Event, error) {
+	return faulty(f, "EventsSince", func() ([]ledger.Event, error) { return f.Ledger.EventsSince(ctx, filter) })
+}
+
 func (f *Faulty) Outbox(ctx context.Context, id uuid.UUID) (ledger.Entry, error) {
 	return faulty(f, "Outbox", func() (ledger.Entry, error) { return f.Ledger.Outbox(ctx, id) })
 }

@@ -35,6 +35,11 @@ func (c counting) Events(context.Context, uuid.UUID) ([]ledger.Event, error) {
 	return nil, nil
 }
 
+func (c counting) EventsSince(context.Context, ledger.EventFilter) ([]ledger.Event, error) {
+	c.calls["EventsSince"]++
+	return nil, nil
+}
+
 func (c counting) Outbox(context.Context, uuid.UUID) (ledger.Entry, error) {
 	c.calls["Outbox"]++
 	return ledger.Entry{Next: time.Unix(1, 0)}, nil

@@ -56,7 +56,7 @@ func (f *fixture) stops(c ledger.NewClaim, status ledger.Status, needs ledger.Ne
 	f.unalerted(c.ID)
 	events := f.events(c.ID)
 	last := events[len(events)-1]
-	if last.Kind != ledger.EventStopped || last.Cause != cause || last.Actor != ledger.ActorSystem || last.Claim.IsZero() {
+	if last.Kind != ledger.EventStopped || last.Cause != cause || last.Actor != ledger.ActorSystem || last.Claim.IsZero() || last.Note != "" {
 		f.Errorf("the last event: %+v", last)
 	}
 	f.must(f.ledger.Record(f.ctx, ledger.Event{Submission: c.ID, At: At(1e4 * time.Hour), Kind: ledger.EventAlerted, Actor: ledger.ActorSystem}))

@@ -147,14 +147,8 @@ func (f *fixture) randomCall(d *dice, m *model, all []*model, c ledger.NewClaim,
 	case "settle":
 		got, err = f.ledger.Settle(f.ctx, Ack(c, d.clock))
 		want = m.settle(Ack(c, d.clock))
-	case "doubt":
-		e := d.ended(c)
-		got, err = f.ledger.Doubt(f.ctx, e)
-		want = m.doubt(e)
-	case "release":
-		e := d.ended(c)
-		got, err = f.ledger.Release(f.ctx, e)
-		want = m.release(e)
+	case "doubt", "release":
+		got, want, err = f.randomEnd(kind, m, d.ended(c))
 	case "decide":
 		return kind + f.randomDecision(d, m, c, seen)
 	case "alert", "dispute":
@@ -168,6 +162,15 @@ func (f *fixture) randomCall(d *dice, m *model, all []*model, c ledger.NewClaim,
 		f.Fatalf("%s answers %v, the contract %v; the row: %+v", kind, got, want, m.row)
 	}
 	return kind
+}
+
+func (f *fixture) randomEnd(kind string, m *model, e ledger.Ended) (got, want bool, err error) {
+	if kind == "doubt" {
+		got, err = f.ledger.Doubt(f.ctx, e)
+		return got, m.doubt(e), err
+	}
+	got, err = f.ledger.Release(f.ctx, e)
+	return got, m.release(e), err
 }
 
 func (f *fixture) randomCourier(d *dice, kind string, m *model, c ledger.NewClaim, p ledger.Policy) (got, want bool, err error) {

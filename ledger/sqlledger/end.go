@@ -84,20 +84,11 @@ func (t *transaction) bring(row ledger.Submission, n ledger.Standing, e ledger.E
 		e.Note = "" // it stands beside how the call ended
 		return t.record(endedEvent(e, ledger.EventStopped))
 	}
-	if e.Next.IsZero() || !waits(row, n) {
+	if e.Next.IsZero() || !row.Policy.KeepsWords() {
 		return nil
 	}
-	_, err = t.postpone(row.ID.String(), e.Next)
+	_, err = t.postpone(row.ID.String(), e.Next) // a closed case has no words to wait with
 	return err
-}
-
-// waits reports whether the courier may claim the row as it stands then.
-func waits(row ledger.Submission, n ledger.Standing) bool {
-	row.Status, row.Needs, row.Attempts, row.ClaimCap = n.Status, n.Needs, n.Attempts, n.ClaimCap
-	if !n.KeepsClaim {
-		row.Claim = ledger.Token{}
-	}
-	return row.Waiting()
 }
 
 func endedEvent(e ledger.Ended, kind ledger.EventKind) ledger.Event {

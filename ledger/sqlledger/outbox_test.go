@@ -48,6 +48,23 @@ func TestARowWhoseWordsAreMissingIsNotTaken(t *testing.T) {
 	}
 }
 
+// Whoever counted, a row at its cap is not sent.
+func TestARowAtItsCapIsNotTaken(t *testing.T) {
+	for _, count := range []string{"attempts = attempt_cap", "claims = claim_cap", "claims = claim_cap + 1"} {
+		d := openTemp(t)
+		n := stored(t, d, ledger.Retry)
+		if err := raw(t, d, `UPDATE submissions SET `+count); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Take(t.Context(), ledgertest.Taking(n, 0)); err != nil || got.Owned {
+			t.Errorf("%s: %+v, %v", count, got, err)
+		}
+		if due, err := d.Due(t.Context(), ledger.Due{Policy: ledger.Retry, At: n.Due}); err != nil || len(due) != 0 {
+			t.Errorf("%s: due: %+v, %v", count, due, err)
+		}
+	}
+}
+
 // refusing makes SQLite refuse a change of the outbox.
 func refusing(t *testing.T, d *DB, change string) {
 	t.Helper()
@@ -114,7 +131,7 @@ func decideNow(t *testing.T, d *DB, n ledger.NewEntry, kind ledger.DecisionKind)
 	return d.Decide(t.Context(), ledger.Decision{Seen: row, Kind: kind, By: "ada", At: ledgertest.At(time.Hour)})
 }
 
-// Under hold, the happy path pays nothing for the words of others.
+// Under hold, nothing is paid for the words of others.
 func TestUnderHoldNobodyLooksForWords(t *testing.T) {
 	d := openTemp(t)
 	refusing(t, d, "DELETE")
@@ -122,6 +139,12 @@ func TestUnderHoldNobodyLooksForWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := claimed(t, d)
+	ended := ledgertest.End(c, "refused/rcpt", time.Second)
+	ended.Next = ledgertest.At(time.Hour)
+	if released, err := d.Release(t.Context(), ended); err != nil || !released {
+		t.Errorf("%v, %v", released, err)
+	}
+	c = claimed(t, d)
 	a := ledgertest.Ack(c, 0)
 	a.Policy = ledger.Hold
 	if settled, err := d.Settle(t.Context(), a); err != nil || !settled {

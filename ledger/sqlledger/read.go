@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,14 +77,14 @@ func (d *DB) ByReference(ctx context.Context, ref ledger.Reference) ([]ledger.Su
 
 // List reads rows, oldest first; see ledger.Ledger.
 func (d *DB) List(ctx context.Context, f ledger.Filter) ([]ledger.Submission, error) {
-	where := `WHERE ($2 = '' OR status = $2) AND ($3 = '' OR form = $3) `
-	if f.NeedsSomebody {
+	where := `WHERE ($2 = '' OR status = $2) AND ($3 = '' OR form = $3) AND ($4 = '' OR needs = $4) `
+	if f.NeedsSomebody || f.Needs != ledger.NeedsNobody { // the index on needs is for this condition
 		where += `AND needs IS NOT NULL `
 	}
 	if f.Waiting {
 		where += `AND (policy = 'queue' OR policy = 'retry') AND ` + waiting + ` `
 	}
-	return d.list(ctx, where+`ORDER BY created_at, id LIMIT $1`, limit(f.Limit), string(f.Status), f.Form)
+	return d.list(ctx, where+`ORDER BY created_at, id LIMIT $1`, limit(f.Limit), string(f.Status), f.Form, string(f.Needs))
 }
 
 func (d *DB) list(ctx context.Context, rest string, args ...any) ([]ledger.Submission, error) {
@@ -107,6 +108,19 @@ func look[T any](ctx context.Context, d *DB, scan func(*sql.Rows) (T, error), qu
 // Events reads the record of one row; see ledger.Ledger.
 func (d *DB) Events(ctx context.Context, id uuid.UUID) ([]ledger.Event, error) {
 	return look(ctx, d, scanEvent, `SELECT `+eventColumns+` FROM events WHERE submission = $1 ORDER BY at, id`, id.String())
+}
+
+// EventsSince reads the record across all rows; see ledger.Ledger. The IDs grow
+// with time, so that the newest are found first, and without sorting.
+func (d *DB) EventsSince(ctx context.Context, f ledger.EventFilter) ([]ledger.Event, error) {
+	since := int64(0)
+	if !f.Since.IsZero() {
+		since = millis(f.Since)
+	}
+	newest, err := look(ctx, d, scanEvent, `SELECT `+eventColumns+` FROM events
+ WHERE last_at >= $1 AND ($2 = '' OR kind = $2) ORDER BY id DESC LIMIT $3`, since, string(f.Kind), limit(f.Limit))
+	slices.Reverse(newest)
+	return newest, err
 }
 
 // OpenClaims lists the claims under which a send may be under way.

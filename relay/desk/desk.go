@@ -122,6 +122,9 @@ type Ruling struct {
 	By   string // the operator's name
 	Note string // needed for all but Received
 	Seen string // the Version that the operator looked at; empty: whatever it is now
+	// WipeWords: the operator knows that closing the case wipes words that were not
+	// delivered.
+	WipeWords bool
 }
 
 // Version names the state of a row that an operator looked at.
@@ -136,8 +139,12 @@ type Resolution struct {
 // ErrRelayAtWork: the relay is at work on the claim, so nobody can decide yet.
 var ErrRelayAtWork = errors.New("the relay is still at work on this message; please decide in a few minutes")
 
+// ErrWipesWords: closing the case would wipe words that are kept, and the
+// operator has not said that this is meant.
+var ErrWipesWords = errors.New("closing this case wipes the words of the message")
+
 // Resolve records a decision about one case. It fails with ErrNotFound,
-// ErrAmbiguous, ErrNoteMissing, ErrRelayAtWork, or what ledger.Ledger.Decide
+// ErrAmbiguous, ErrNoteMissing, ErrWipesWords, ErrRelayAtWork, or what ledger.Ledger.Decide
 // fails with: ErrStale also if the case is not as it was seen.
 //
 // Before "not received" the relay is asked, which seals the claim against a late
@@ -189,6 +196,8 @@ func allowed(seen Case, r Ruling) error {
 		return ledger.ErrFinal
 	case r.Kind == ledger.SendAgain && !seen.Kept:
 		return ledger.ErrNoWords
+	case r.Kind == ledger.Close && seen.Kept && !r.WipeWords:
+		return ErrWipesWords
 	}
 	return nil
 }

@@ -78,7 +78,10 @@ func TestWhatCannotBeSentAgain(t *testing.T) {
 	s := newShelf(t)
 	uncertain := s.fails(s.stores(ledger.Queue), "closed@dot", false)
 	closed := s.stores(ledger.Retry)
-	done, err := s.decides(closed, ledger.Close)
+	if _, err := s.decides(closed, ledger.Close); !errors.Is(err, desk.ErrWipesWords) || !s.finds(closed).Kept {
+		t.Errorf("without a word about the words: %v", err)
+	}
+	done, err := s.desk.Resolve(context.Background(), closed.ID.String(), desk.Ruling{Kind: ledger.Close, By: "ada", Note: "looked", WipeWords: true})
 	if err != nil || done.Case.Kept || !strings.Contains(done.Said, "words are wiped") {
 		t.Errorf("%v: %+v", err, done)
 	}
