@@ -23,7 +23,7 @@ type Courier struct {
 	envelopes map[string]Envelope
 	random    io.Reader
 	abandoned *abandoned
-	breaker   breaker
+	health    *Health
 	nudged    chan errand            // what a request waits for
 	found     chan ledger.Submission // what a sweep found
 }
@@ -37,6 +37,7 @@ type CourierConfig struct {
 	Patience  Patience
 	Seals     *ledger.Seals       // nil: no form keeps words, and none are kept
 	Envelopes map[string]Envelope // by form
+	Health    *Health             // nil: one of its own
 	Now       func() time.Time
 	Random    io.Reader
 	Log       *slog.Logger
@@ -44,9 +45,12 @@ type CourierConfig struct {
 
 // NewCourier makes a courier. It sends nothing before Run.
 func NewCourier(c CourierConfig) *Courier {
+	if c.Health == nil {
+		c.Health = NewHealth(c.Ledger, c.Now, c.Log)
+	}
 	return &Courier{
 		caller:   caller{ledger: c.Ledger, sender: c.Sender, timing: c.Timing, now: c.Now, log: c.Log},
-		patience: c.Patience, seals: c.Seals, envelopes: c.Envelopes, random: c.Random,
+		patience: c.Patience, seals: c.Seals, envelopes: c.Envelopes, random: c.Random, health: c.Health,
 		abandoned: newAbandoned(c.Ledger, c.Now, c.Log),
 		nudged:    make(chan errand, mostNudged), found: make(chan ledger.Submission),
 	}
@@ -175,7 +179,7 @@ func (c *Courier) look(ctx context.Context, p ledger.Policy, every time.Duration
 
 // lookOnce reports whether there may be more that can be sent at once.
 func (c *Courier) lookOnce(ctx context.Context, p ledger.Policy) (bool, error) {
-	if now := c.now(); now.Before(c.breaker.until()) && p == ledger.Queue {
+	if now := c.now(); now.Before(c.health.until()) && p == ledger.Queue {
 		return false, nil
 	}
 	rows, err := c.ledger.Due(ctx, ledger.Due{Policy: p, At: c.now(), Horizon: c.patience.horizon(p), Limit: dueAtOnce})
@@ -189,18 +193,18 @@ func (c *Courier) lookOnce(ctx context.Context, p ledger.Policy) (bool, error) {
 			return false, nil
 		}
 	}
-	return len(rows) == dueAtOnce && c.breaker.until().IsZero(), nil
+	return len(rows) == dueAtOnce && c.health.until().IsZero(), nil
 }
 
 // attempt takes a row and makes its one call. It runs to its end, whatever ends
 // meanwhile.
 func (c *Courier) attempt(row ledger.Submission) {
-	if !c.breaker.allow(c.now()) {
+	if !c.health.allow(c.now()) {
 		return
 	}
 	claim, words, err := c.take(row)
 	if err != nil || !claim.Owned {
-		c.breaker.nothing()
+		c.health.nothing()
 		return
 	}
 	failpoint.Hit("courier.after-claim")
@@ -262,27 +266,12 @@ func (c *Courier) open(row ledger.Submission, words ledger.Sealed) (Letter, erro
 	return OpenLetter(c.seals, row, words)
 }
 
-// heed lets the breaker know how the relay does, and says when the row is tried
+// heed lets the others know how the relay does, and says when the row is tried
 // next if it waits.
 func (c *Courier) heed(row ledger.Submission, v Verdict) time.Time {
-	now := c.now()
-	state, changed := c.breaker.note(v, now)
-	if changed {
-		c.note(state)
-	}
+	state := c.health.note(v)
 	if v.Unreached && row.Policy == ledger.Queue {
 		return state.NextTry
 	}
-	return c.patience.next(row.Policy, row.Attempts+1, now)
-}
-
-// note keeps how the relay does where the operator looks. It is news, and no
-// promise rests on it.
-func (c *Courier) note(s ledger.RelayState) {
-	c.log.Warn("relay", "reached", s.FailingSince.IsZero(), "cause", s.Cause, "next_try", s.NextTry)
-	ctx, cancel := context.WithTimeout(context.Background(), c.timing.Settle)
-	defer cancel()
-	if err := c.ledger.SetRelayState(ctx, s); err != nil {
-		c.log.Error("the relay's state could not be noted", "error", err.Error())
-	}
+	return c.patience.next(row.Policy, row.Attempts+1, c.now())
 }

@@ -1,71 +1,100 @@
 package relay
 
 import (
+	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"formledger/ledger"
 )
 
-// breaker pauses all sending while the relay cannot be reached: that is the
-// relay's failure and no message's. After each pause one message probes.
-type breaker struct {
+// Health is how the relay does, as all calls of this process found it. While it
+// cannot be reached the courier pauses: that is the relay's failure and no
+// message's. After each pause one message probes.
+type Health struct {
+	ledger ledger.Ledger
+	now    func() time.Time
+	log    *slog.Logger
+
 	mu      sync.Mutex
 	state   ledger.RelayState
 	pause   time.Duration // before the next probe; 0: the relay is reached
 	probing bool
 }
 
+// NewHealth is that of a relay that nobody has called yet. Changes are kept in
+// the ledger, where the operator looks.
+func NewHealth(l ledger.Ledger, now func() time.Time, log *slog.Logger) *Health {
+	return &Health{ledger: l, now: now, log: log}
+}
+
 const (
 	firstProbe   = 5 * time.Second
 	longestProbe = 5 * time.Minute
+	noteTime     = 2 * time.Second // for what is nice to know
 )
 
 // allow reports whether a message may be tried now. Whoever was allowed says
 // afterwards how it went: note, or nothing.
-func (b *breaker) allow(now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.pause == 0 {
+func (h *Health) allow(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.pause == 0 {
 		return true
 	}
-	if b.probing || now.Before(b.state.NextTry) && b.state.NextTry.Sub(now) <= b.pause {
+	if h.probing || now.Before(h.state.NextTry) && h.state.NextTry.Sub(now) <= h.pause {
 		return false // a try further ahead was noted by a clock that has been set back
 	}
-	b.probing = true
+	h.probing = true
 	return true
 }
 
-// note takes a call's verdict, and reports whether the state has changed.
-func (b *breaker) note(v Verdict, now time.Time) (ledger.RelayState, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// note takes a call's verdict and keeps what has changed. It answers with the
+// state as it is now.
+func (h *Health) note(v Verdict) ledger.RelayState {
+	state, changed := h.take(v, h.now())
+	if !changed {
+		return state
+	}
+	h.log.Warn("relay", "reached", state.FailingSince.IsZero(), "cause", state.Cause, "next_try", state.NextTry)
+	ctx, cancel := context.WithTimeout(context.Background(), noteTime)
+	defer cancel()
+	if err := h.ledger.SetRelayState(ctx, state); err != nil { // it is news, and no promise rests on it
+		h.log.Error("the relay's state could not be noted", "error", err.Error())
+	}
+	return state
+}
+
+func (h *Health) take(v Verdict, now time.Time) (ledger.RelayState, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if !v.Unreached {
-		changed := b.pause > 0
-		b.state, b.pause, b.probing = ledger.RelayState{}, 0, false
-		return b.state, changed
+		changed := h.pause > 0
+		h.state, h.pause, h.probing = ledger.RelayState{}, 0, false
+		return h.state, changed
 	}
-	if b.pause > 0 && !b.probing {
-		return b.state, false // it began before the relay was known to fail
+	if h.pause > 0 && !h.probing {
+		return h.state, false // it began before the relay was known to fail
 	}
-	if b.pause == 0 {
-		b.state.FailingSince = now
+	if h.pause == 0 {
+		h.state.FailingSince = now
 	}
-	b.pause = min(max(2*b.pause, firstProbe), longestProbe)
-	b.state.NextTry, b.state.Cause, b.probing = now.Add(b.pause), v.Cause.String(), false
-	return b.state, true
+	h.pause = min(max(2*h.pause, firstProbe), longestProbe)
+	h.state.NextTry, h.state.Cause, h.probing = now.Add(h.pause), v.Cause.String(), false
+	return h.state, true
 }
 
 // nothing says that a message which was allowed was not tried after all.
-func (b *breaker) nothing() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.probing = false
+func (h *Health) nothing() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probing = false
 }
 
 // until is when the next message may be tried; zero: at once.
-func (b *breaker) until() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.state.NextTry
+func (h *Health) until() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state.NextTry
 }

@@ -18,7 +18,11 @@ type Hold struct {
 	caller
 	random    io.Reader
 	abandoned *abandoned
+	health    *Health // nil: nobody asks
 }
+
+// Tells makes the policy tell of how its calls find the relay.
+func (h *Hold) Tells(health *Health) { h.health = health }
 
 // NewHold wires policy hold. now is time.Now and random crypto/rand, but in
 // tests. Close ends what it does in the background.
@@ -70,5 +74,8 @@ func (h *Hold) Carry(c Claim, m Message) Ending {
 	ending := h.record(c, verdict, time.Time{})
 	failpoint.Hit("hold.after-settle")
 	h.report(c, verdict, ending)
+	if h.health != nil {
+		h.health.note(verdict)
+	}
 	return ending
 }

@@ -38,6 +38,8 @@ Flags go before environment variables, and those before the configuration:
   FORMLEDGER_OUTBOX_KEYS_FILE   the file that holds them
   FORMLEDGER_ALERT_SECRET       the secret of [alert], or
   FORMLEDGER_ALERT_SECRET_FILE  the file that holds it
+  FORMLEDGER_MAILBOX_PASSWORD   the password of [mailbox], which the desk searches, or
+  FORMLEDGER_MAILBOX_PASSWORD_FILE  the file that holds it
   FORMLEDGER_SMTP_PASSWORD      the password of the mail server, or
   FORMLEDGER_SMTP_PASSWORD_FILE the file that holds it
   FORMLEDGER_RELAY_KEYS         the keys between here and the relay, or
@@ -157,9 +159,11 @@ func (h *house) keepWords(ctx context.Context, cfg config) error {
 	if err != nil {
 		return err
 	}
+	health := relay.NewHealth(h.db, time.Now, h.log)
+	h.hold.Tells(health)
 	h.courier = relay.NewCourier(relay.CourierConfig{
 		Ledger: h.db, Sender: h.sender, Timing: cfg.Timing, Patience: cfg.Patience, Seals: seals,
-		Envelopes: cfg.envelopes(), Now: time.Now, Random: rand.Reader, Log: h.log,
+		Envelopes: cfg.envelopes(), Health: health, Now: time.Now, Random: rand.Reader, Log: h.log,
 	})
 	h.watcher = &desk.Watcher{Ledger: h.db, Raise: raise, Now: time.Now, Log: h.log, Every: alertLook}
 	return nil
