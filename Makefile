@@ -3,7 +3,7 @@
 GO ?= go
 # Debian packages: a C compiler for SQLite, and what the tests drive.
 BUILD_PACKAGES = gcc libc6-dev
-TEST_PACKAGES  = $(BUILD_PACKAGES) chromium chromium-driver postfix php-cli $(NODE_PACKAGES)
+TEST_PACKAGES  = $(BUILD_PACKAGES) chromium chromium-driver curl dovecot-imapd openssl postfix php-cli $(NODE_PACKAGES)
 # Node may be there from elsewhere; Debian's would not go together with it.
 NODE_PACKAGES  = $(if $(shell command -v node 2>/dev/null),,nodejs) $(if $(shell command -v npm 2>/dev/null),,npm)
 # How long a short fuzz run is, in tries: a limit in seconds can end a run in

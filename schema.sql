@@ -8,7 +8,7 @@ CREATE TABLE submissions (
     policy        TEXT   NOT NULL,              -- copied when the row is made
     payload_hash  TEXT   NOT NULL,              -- v1.<key id>.<hex>
     status        TEXT   NOT NULL,
-    created_at    BIGINT NOT NULL,
+    created_at    BIGINT NOT NULL,              -- 0: the row was forgotten
     claim         TEXT,                         -- who owns the send; NULL: the row is free
     lease_until   BIGINT,                       -- how long the owner may be at work
     relay_epoch   TEXT,                         -- the relay's memory that the claim relied on
@@ -18,9 +18,9 @@ CREATE TABLE submissions (
     attempt_cap   BIGINT NOT NULL DEFAULT 0,    -- 0: no cap (policy hold)
     doubted       BIGINT NOT NULL DEFAULT 0,    -- 1: the outcome of some attempt is unknown, for ever
     last_error    TEXT,                         -- cause code and stage, never content
-    accepted_by   TEXT,                         -- relay, or operator:<name>
+    accepted_by   TEXT,                         -- relay, or operator:<name>; forgotten
     receipt       TEXT,                         -- what the relay said
-    updated_at    BIGINT NOT NULL,
+    updated_at    BIGINT NOT NULL,              -- 0: forgotten, and nothing has happened since
     closed_at     BIGINT,
     needs         TEXT,                         -- non-NULL: the operator's queue
     -- OR, because SQLite builds a table for an IN of three and more at each write
@@ -52,18 +52,18 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_next ON outbox (next_attempt);
 
 -- Everything that is not the happy path, and each decision of a person.
--- Append-only: the dialect's triggers refuse DELETE, and any UPDATE but that
--- of a repeated conflict's counter.
+-- Append-only: the dialect's triggers refuse DELETE, but of a forgotten row's, and
+-- any UPDATE but that of a counter: of repeated conflicts, and of forgotten rows.
 CREATE TABLE events (
     id         TEXT   NOT NULL PRIMARY KEY,  -- UUIDv7
-    submission TEXT   NOT NULL,
+    submission TEXT   NOT NULL,              -- all zeros: the ledger itself
     at         BIGINT NOT NULL,
     kind       TEXT   NOT NULL,
     actor      TEXT   NOT NULL,              -- system, or operator:<name>
     cause      TEXT,                         -- cause code and stage, never content
     claim      TEXT,                         -- the claim it speaks of
     note       TEXT,                         -- the operator's words
-    times      BIGINT NOT NULL DEFAULT 1,    -- how often it happened
+    times      BIGINT NOT NULL DEFAULT 1,    -- how often it happened, or to how many rows
     last_at    BIGINT NOT NULL
 );
 
@@ -72,6 +72,6 @@ CREATE INDEX events_submission ON events (submission, at);
 CREATE UNIQUE INDEX events_conflict ON events (submission) WHERE kind = 'conflict';
 
 CREATE TABLE meta (
-    name  TEXT NOT NULL PRIMARY KEY,  -- schema_version, epoch, relay_state
+    name  TEXT NOT NULL PRIMARY KEY,  -- schema_version, epoch, relay_state, duty_alerts; restored_at, as long as a restore is pending
     value TEXT NOT NULL
 );

@@ -211,6 +211,12 @@ func (r *KeyRing) DeriveID(key int, counter uint64, parts ...[]byte) uuid.UUID {
 	return id
 }
 
+// Holds reports whether a key is in the ring.
+func (r *KeyRing) Holds(key string) bool {
+	_, ok := r.byID[key]
+	return ok
+}
+
 // Len is the number of keys in the ring.
 func (r *KeyRing) Len() int { return len(r.order) }
 

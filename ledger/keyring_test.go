@@ -110,6 +110,9 @@ func TestKeyRotation(t *testing.T) {
 	if distributed.Len() != 2 || done.Len() != 1 {
 		t.Error("Len")
 	}
+	if !distributed.Holds("old") || !distributed.Holds("new") || done.Holds("old") || done.Holds("") {
+		t.Error("Holds")
+	}
 }
 
 // Never a conflict: the key may be on its way.

@@ -24,6 +24,8 @@ var (
 	ErrNoWords = errors.New("the words of this message are not kept here")
 	// ErrNotStopped: the row has not stopped, so there is nothing to allow.
 	ErrNotStopped = errors.New("the row has not stopped, so there is nothing to allow")
+	// ErrNotRestored: no restore is pending, so there is nothing to end.
+	ErrNotRestored = errors.New("no restore is pending")
 	// ErrBroken: the engine lost its footing (an I/O error, a corrupt file). The
 	// process has to end, so that the restart recovers.
 	ErrBroken = errors.New("the ledger's database is broken")
@@ -53,8 +55,9 @@ type Ledger interface {
 	Outbox(ctx context.Context, id uuid.UUID) (Entry, error)
 	// Due lists the rows that the courier may take now, oldest first.
 	Due(ctx context.Context, d Due) ([]Submission, error)
-	// Unalerted lists rows whose courier gave up and of which no alert has been
-	// attempted since, oldest first.
+	// Unalerted lists rows that need somebody, oldest first, of which no alert has
+	// been attempted since they came to: there is no event of one as late as the row's
+	// last change. So whoever records an alert dates it no earlier than that.
 	Unalerted(ctx context.Context, limit int) ([]Submission, error)
 	// Kept counts the messages whose words are kept, by form and key.
 	Kept(ctx context.Context) ([]Kept, error)
@@ -79,6 +82,11 @@ type Ledger interface {
 	Dispute(ctx context.Context, e Event) error
 	// SetRelayState keeps how the relay does, for whoever looks at the ledger.
 	SetRelayState(ctx context.Context, s RelayState) error
+	// Duty asks for a duty that one process at a time does, and reports whether the
+	// caller has it now: it is free, its time is over, or the same holder asks again.
+	// One that ends later than LongestDuty from now was noted by a clock that has been
+	// set back since, and is free.
+	Duty(ctx context.Context, d Duty) (bool, error)
 
 	// Claim asks for the right to send, under hold: another policy is an error. It
 	// inserts the row, or takes a free row of the same payload hash, or answers with
@@ -122,6 +130,29 @@ type Ledger interface {
 	// MarkUnsent puts released rows that nobody came back for since the given
 	// time into the operator's queue, and reports how many.
 	MarkUnsent(ctx context.Context, releasedBefore, at time.Time) (int, error)
+
+	// Forgettable counts what Forget would wipe.
+	Forgettable(ctx context.Context, before time.Time) (int, error)
+	// Forget wipes all of old accepted and closed rows but what tells a repeat from
+	// a conflict and answers it: ID, reference, form, policy, payload hash, status
+	// and closed_at; their events too. It never touches a row that is open or needs
+	// somebody, works in slices so that enquiries do not wait, and reports how many
+	// rows it has forgotten, also beside an error. One event of the ledger itself
+	// tells of it, whose Times are the rows.
+	Forget(ctx context.Context, f Forgetting) (int, error)
+
+	// MarkRestored says that the database was replaced by an older copy, which does
+	// not know what was sent since. In one transaction, every processing row that is
+	// not closed becomes uncertain, unclaimed and disputed, and it reports how many.
+	// From then on Claim and Store insert an ID that is unseen and MayPredate as such
+	// a row too, with its words, instead of granting it. Other processes notice when
+	// they open the database, so none may have it open.
+	MarkRestored(ctx context.Context, r Restoration) (int, error)
+	// Restored is when the database was restored, or zero if none is pending.
+	Restored(ctx context.Context) (time.Time, error)
+	// EndRestored ends that, or fails with ErrNotRestored. Other processes notice at
+	// their next write.
+	EndRestored(ctx context.Context, r Restoration) error
 
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
@@ -273,6 +304,17 @@ type Kept struct {
 	Form string
 	Key  string // that sealed them
 	Rows int64
+}
+
+// LongestDuty is how far ahead a duty may end.
+const LongestDuty = 10 * time.Minute
+
+// Duty is work that one of several processes on a ledger does at a time.
+type Duty struct {
+	Name   string
+	Holder Token     // who asks for it
+	Until  time.Time // when it is free again without a word; zero: it is given up
+	At     time.Time
 }
 
 // RelayState is how the relay does. The zero value is a relay that is reached.

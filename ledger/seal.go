@@ -26,10 +26,7 @@ type Seals struct{ ring *KeyRing }
 func NewSeals(ring *KeyRing) *Seals { return &Seals{ring} }
 
 // Holds reports whether words that were sealed under this key can be opened.
-func (s *Seals) Holds(key string) bool {
-	_, ok := s.ring.byID[key]
-	return ok
-}
+func (s *Seals) Holds(key string) bool { return s.ring.Holds(key) }
 
 const sealVersion = "v1."
 

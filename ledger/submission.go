@@ -154,8 +154,14 @@ const (
 	EventSendAgain        EventKind = "send_again"        // an operator allowed one more attempt
 	EventAlerted          EventKind = "alerted"           // somebody was told that the row needs them
 	EventAlertFailed      EventKind = "alert_failed"      // nobody could be told; the row stands in the queue all the same
+	EventReminded         EventKind = "reminded"          // somebody was told, of the whole queue, that it has waited long
+	EventRelayFailing     EventKind = "relay_failing"     // somebody was told that the relay is not reached
+	EventRelayRecovered   EventKind = "relay_recovered"   // somebody was told that it is reached again
 	EventWordsShown       EventKind = "words_shown"       // an operator unsealed the words
 	EventNoted            EventKind = "noted"             // somebody wrote something down about the row
+	EventRestored         EventKind = "restored"          // the database was replaced by an older copy, so the row may be out of date
+	EventRestoreEnded     EventKind = "restore_ended"     // an operator said that unseen IDs are new ones again
+	EventForgotten        EventKind = "forgotten"         // all but the identity of old rows was wiped
 )
 
 // ActorSystem is the actor of events that no person caused.
@@ -164,13 +170,13 @@ const ActorSystem = "system"
 // Event is one entry of a row's append-only record.
 type Event struct {
 	ID         uuid.UUID // UUIDv7
-	Submission uuid.UUID
+	Submission uuid.UUID // uuid.Nil: of the ledger itself
 	At         time.Time
 	Kind       EventKind
 	Actor      string // ActorSystem or Operator(name)
 	Cause      string // cause code and stage, never content
 	Claim      Token
 	Note       string // the operator's words, or the relay's receipt
-	Times      int64  // how often it happened; more than 1 only for conflicts
+	Times      int64  // how often it happened; more than 1 only for conflicts, and for rows that were forgotten
 	LastAt     time.Time
 }

@@ -21,6 +21,7 @@ type Health struct {
 	state   ledger.RelayState
 	pause   time.Duration // before the next probe; 0: the relay is reached
 	probing bool
+	asked   bool // what the ledger says from before this process began
 }
 
 // NewHealth is that of a relay that nobody has called yet. Changes are kept in
@@ -54,7 +55,7 @@ func (h *Health) allow(now time.Time) bool {
 // state as it is now.
 func (h *Health) note(v Verdict) ledger.RelayState {
 	state, changed := h.take(v, h.now())
-	if !changed {
+	if !changed && !h.outlived(state) {
 		return state
 	}
 	h.log.Warn("relay", "reached", state.FailingSince.IsZero(), "cause", state.Cause, "next_try", state.NextTry)
@@ -64,6 +65,22 @@ func (h *Health) note(v Verdict) ledger.RelayState {
 		h.log.Error("the relay's state could not be noted", "error", err.Error())
 	}
 	return state
+}
+
+// outlived reports whether the relay is reached, and the ledger still says of the
+// time before this process began that it is not. It asks once.
+func (h *Health) outlived(state ledger.RelayState) bool {
+	h.mu.Lock()
+	asks := !h.asked && state.FailingSince.IsZero()
+	h.asked = h.asked || asks
+	h.mu.Unlock()
+	if !asks {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), noteTime)
+	defer cancel()
+	before, err := h.ledger.RelayState(ctx)
+	return err == nil && !before.FailingSince.IsZero()
 }
 
 func (h *Health) take(v Verdict, now time.Time) (ledger.RelayState, bool) {

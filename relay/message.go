@@ -38,7 +38,7 @@ func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageI
 	m := Message{
 		SubmissionID: row.ID, PayloadHash: row.PayloadHash, Reference: row.Reference,
 		From: def.From, To: def.To, Subject: cmp.Or(def.Subject, w.Subject), Date: row.CreatedAt,
-		MessageID: messageID + "@" + domainOf(def.From),
+		MessageID: MessageIDOf(def.From, messageID),
 	}
 	if address := e.Get(f.ReplyToField()); len(address) > 0 {
 		m.ReplyTo = address[0]
@@ -50,6 +50,10 @@ func Compose(f *enquiry.Form, e enquiry.Enquiry, row ledger.Submission, messageI
 	m.Text = textOf(m, lines, w)
 	return m
 }
+
+// MessageIDOf is the Message-ID of a mail with this sender, without angle brackets.
+// Its left side comes from ledger.KeyRing.MessageID.
+func MessageIDOf(from, left string) string { return left + "@" + domainOf(from) }
 
 // CheckForm renders a first message of a form, so that a sender, recipient or
 // subject that cannot stand in a mail is found at start and not by a visitor.

@@ -263,3 +263,18 @@ func TestAnOutageOfTheRelayIsToldToEverybodyUnderHold(t *testing.T) {
 		}
 	})
 }
+
+// A process that has found the relay failing may have ended before it was reached
+// again.
+func TestTheNextProcessFindsTheRelayReached(t *testing.T) {
+	inOffice(t, func(t *testing.T, o *office, p ledger.Policy) {
+		must(t, o.ledger.SetRelayState(context.Background(), ledger.RelayState{FailingSince: time.Now().Add(-time.Hour), Cause: "refused@connect"}))
+		o.far.answer = func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict { return (&service{}).takes(m) }
+		row := o.posts(o.opens(), p)
+		time.Sleep(time.Minute)
+		o.is(row, ledger.Accepted, "", false)
+		if state, err := o.ledger.RelayState(context.Background()); err != nil || !state.FailingSince.IsZero() {
+			t.Errorf("the relay's state is %+v, %v", state, err)
+		}
+	}, ledger.Queue)
+}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"formledger/relay"
 )
 
 // sample is one cell of one round.
@@ -36,23 +38,36 @@ const (
 	mostFilled = 20_000
 )
 
-// cell measures one row at one number of connections, with a server and a
-// ledger that nobody has used before.
-func (b *bench) cell(ctx context.Context, r row, conns int) (s sample, err error) {
+// cell measures one row at one number of connections, or of senders, with a server
+// and a ledger that nobody has used before.
+func (b *bench) cell(ctx context.Context, r row, n int) (s sample, err error) {
 	data := filepath.Join(b.folder, "cell")
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
-	p, err := start(ctx, r.server, data, b.profile, b.log)
+	p, err := start(ctx, b.child(r, data, n), b.log)
 	if err != nil {
 		return s, err
 	}
-	s, err = b.drive(p, r, conns)
+	if r.drains {
+		s, err = b.drain(p)
+	} else {
+		s, err = b.drive(p, r, n)
+	}
 	if err = errors.Join(err, p.stop()); err != nil {
-		return s, fmt.Errorf("row %s (%s) at %d connections: %w", r.letter, r.name, conns, err)
+		return s, fmt.Errorf("row %s (%s) at %d: %w", r.letter, r.name, n, err)
 	}
 	return s, nil
+}
+
+// child is what the server of a cell is told.
+func (b *bench) child(r row, data string, n int) options {
+	o := options{server: r.server, data: data, profile: b.profile, senders: []int{relay.DefaultPatience().Senders}, most: b.most}
+	if r.drains {
+		o.senders, o.most = []int{n}, b.backlog()
+	}
+	return o
 }
 
 func (b *bench) drive(p *process, r row, conns int) (sample, error) {
@@ -103,19 +118,21 @@ func newSample(r row, done outcome, before, after counters) (sample, error) {
 	if n == 0 {
 		return sample{}, errors.New("nothing was submitted in the time that is measured")
 	}
-	sends := int64(n)
-	if r.recalls {
-		sends = 0
+	if calls := after.Calls - before.Calls; !r.makes(calls, n) {
+		return sample{}, fmt.Errorf("%d submissions made %d relay calls", n, calls)
 	}
-	if calls := after.Calls - before.Calls; calls != sends {
-		return sample{}, fmt.Errorf("%d submissions made %d relay calls instead of %d", n, calls, sends)
-	}
+	s := counted(n, done.elapsed, before, after)
+	s.p50, s.p99 = percentile(done.times, 50), percentile(done.times, 99)
+	return s, nil
+}
+
+// counted is what the server's counters tell of submissions.
+func counted(n int, elapsed time.Duration, before, after counters) sample {
 	return sample{
-		submissions: n, rate: float64(n) / done.elapsed.Seconds(), peakKiB: float64(after.PeakKiB),
-		p50: percentile(done.times, 50), p99: percentile(done.times, 99),
+		submissions: n, rate: float64(n) / elapsed.Seconds(), peakKiB: float64(after.PeakKiB),
 		syncs: each(before.Syncs, after.Syncs, n),
 		cpu:   each(before.CPU.Microseconds(), after.CPU.Microseconds(), n),
-	}, nil
+	}
 }
 
 // each is a counter's growth per submission, or -1 if there is no such counter.

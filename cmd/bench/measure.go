@@ -12,7 +12,7 @@ import (
 // place is a cell of the table.
 type place struct {
 	letter string
-	conns  int
+	n      int // connections, or the courier's senders
 }
 
 // results are the samples of every cell, in the order of the rounds.
@@ -39,6 +39,7 @@ func measure(ctx context.Context, o options, out, log io.Writer) (err error) {
 	others := usageNow().others(before)
 	printTables(out, o, r)
 	printRatios(out, o, r)
+	printCourier(out, o, r)
 	printTargets(out, r)
 	fmt.Fprintf(out, "\n%s\n", disturbance(others))
 	return nil
@@ -50,22 +51,35 @@ func (b *bench) rounds(ctx context.Context) (results, error) {
 	r := results{}
 	start := time.Now()
 	for round := range b.options.rounds {
-		for _, conns := range b.conns {
-			for _, row := range b.rows {
-				s, err := b.cell(ctx, row, conns)
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
-				if err != nil {
-					return nil, err
-				}
-				at := place{row.letter, conns}
-				r[at] = append(r[at], s)
+		for _, at := range b.places() {
+			s, err := b.cell(ctx, rowOf(at.letter), at.n)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
 			}
+			if err != nil {
+				return nil, err
+			}
+			r[at] = append(r[at], s)
 		}
 		fmt.Fprintf(b.log, "round %d of %d done after %s\n", round+1, b.options.rounds, time.Since(start).Round(time.Second))
 	}
 	return r, nil
+}
+
+// places are the cells in the order in which a round measures them.
+func (o options) places() []place {
+	var all []place
+	for _, conns := range o.conns {
+		for _, row := range o.visited() {
+			all = append(all, place{row.letter, conns})
+		}
+	}
+	if o.drained() {
+		for _, senders := range o.senders {
+			all = append(all, place{courierRow, senders})
+		}
+	}
+	return all
 }
 
 // medianOf is the median of one number of a cell.
@@ -90,10 +104,14 @@ func p99(s sample) float64    { return millis(s.p99) }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// ratios are those of the rounds: two cells are compared only with what ran
-// beside them.
 func (r results) ratios(of ratio, conns int) []float64 {
-	above, below := r[place{of.of, conns}], r[place{of.to, conns}]
+	return r.compared(place{of.of, conns}, place{of.to, conns})
+}
+
+// compared are the ratios of the rounds: two cells are compared only with what ran
+// beside them.
+func (r results) compared(of, to place) []float64 {
+	above, below := r[of], r[to]
 	all := make([]float64, 0, len(above))
 	for i := range min(len(above), len(below)) {
 		all = append(all, above[i].rate/below[i].rate)

@@ -50,6 +50,13 @@ func (c *counting) Send(ctx context.Context, m relay.Mail, lease relay.Lease) re
 	return c.Sender.Send(ctx, m, lease)
 }
 
+// away is a mail server that cannot be reached.
+type away struct{}
+
+func (away) Send(context.Context, relay.Mail, relay.Lease) relay.Verdict {
+	return relay.Verdict{Finding: relay.NotSent, Unreached: true, Cause: relay.Cause{Code: "connect_refused", Stage: "connect"}}
+}
+
 // nullRelay accepts every message at once.
 type nullRelay struct{}
 

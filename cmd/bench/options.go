@@ -18,6 +18,7 @@ type options struct {
 	warm    time.Duration // before it, not measured
 	most    int           // submissions of a cell
 	conns   []int
+	senders []int // of the courier
 	rows    []row
 	dir     string // the temporary folder is made in it
 	profile string // a file for the server's CPU profile
@@ -27,9 +28,10 @@ type options struct {
 }
 
 const (
-	mostConns  = 1024
-	mostRounds = 1000
-	mostWindow = 10 * time.Minute
+	mostConns   = 1024
+	mostSenders = 256
+	mostRounds  = 1000
+	mostWindow  = 10 * time.Minute
 )
 
 func parseOptions(args []string, help io.Writer) (options, error) {
@@ -37,13 +39,14 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	f.SetOutput(help)
 	var o options
 	var seconds, warm float64
-	var conns, rows string
+	var conns, rows, senders string
 	quick := f.Bool("quick", false, "a smoke run of a few seconds: its numbers mean little")
 	f.IntVar(&o.rounds, "rounds", 5, "interleaved `rounds`; the table shows medians")
 	f.Float64Var(&seconds, "seconds", 1, "measured time of each cell, in `seconds`")
 	f.Float64Var(&warm, "warm", 0.2, "warm-up before it, in `seconds`")
 	f.IntVar(&o.most, "submissions", 1_000_000, "`most` submissions of a cell, if it has not ended before")
 	f.StringVar(&conns, "conns", "1,8,64,256", "numbers of `connections`")
+	f.StringVar(&senders, "senders", "1,4,16", "numbers of the courier's `senders`, for row s")
 	f.StringVar(&rows, "rows", letters(), "`letters` of the rows to measure; the order is fixed")
 	f.StringVar(&o.dir, "dir", ".", "`folder` on the disk to measure; a temporary one is made in it")
 	f.StringVar(&o.profile, "cpuprofile", "", "`file` for the server's CPU profile of the last cell")
@@ -56,7 +59,10 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 		quicken(f, &o, &seconds, &warm, &conns)
 	}
 	o.window, o.warm = duration(seconds), duration(warm)
-	return o, errors.Join(o.choose(rows, conns), o.check(f.NArg()))
+	var wrong [2]error
+	o.conns, wrong[0] = numbersOf("conns", conns, mostConns)
+	o.senders, wrong[1] = numbersOf("senders", senders, mostSenders)
+	return o, errors.Join(o.choose(rows), wrong[0], wrong[1], o.check(f.NArg()))
 }
 
 // quicken shortens what the command line leaves open.
@@ -81,7 +87,7 @@ func duration(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-func (o *options) choose(rows, conns string) error {
+func (o *options) choose(rows string) error {
 	for _, r := range allRows {
 		if strings.Contains(rows, r.letter) {
 			o.rows = append(o.rows, r)
@@ -90,16 +96,21 @@ func (o *options) choose(rows, conns string) error {
 	if len(o.rows) != len(rows) || len(rows) == 0 {
 		return fmt.Errorf("-rows %q: please give some of the letters %s, each once", rows, letters())
 	}
-	for _, text := range strings.Split(conns, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || n < 1 || n > mostConns {
-			return fmt.Errorf("-conns %q: please give numbers from 1 to %d, separated by commas", conns, mostConns)
-		}
-		o.conns = append(o.conns, n)
-	}
-	slices.Sort(o.conns)
-	o.conns = slices.Compact(o.conns)
 	return nil
+}
+
+// numbersOf reads a list of numbers, and sorts it.
+func numbersOf(flag, list string, most int) ([]int, error) {
+	var numbers []int
+	for _, text := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 1 || n > most {
+			return nil, fmt.Errorf("-%s %q: please give numbers from 1 to %d, separated by commas", flag, list, most)
+		}
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
 }
 
 func (o *options) check(further int) error {

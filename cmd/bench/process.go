@@ -25,12 +25,13 @@ type process struct {
 const stopTimeout = 30 * time.Second
 
 // start runs this program again as a server, with a folder of its own.
-func start(ctx context.Context, m mode, data, profile string, log io.Writer) (*process, error) {
+func start(ctx context.Context, o options, log io.Writer) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.CommandContext(ctx, self, "-server="+string(m), "-data="+data, "-cpuprofile="+profile)}
+	p := &process{cmd: exec.CommandContext(ctx, self, "-server="+string(o.server), "-data="+o.data, "-cpuprofile="+o.profile,
+		fmt.Sprintf("-senders=%d", o.senders[0]), fmt.Sprintf("-submissions=%d", o.most))}
 	p.cmd.Stderr, p.cmd.WaitDelay = log, stopTimeout
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -45,7 +46,7 @@ func start(ctx context.Context, m mode, data, profile string, log io.Writer) (*p
 	}
 	line, err := p.out.ReadString('\n')
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the %s server did not start: %w", m, err), p.stop())
+		return nil, errors.Join(fmt.Errorf("the %s server did not start: %w", o.server, err), p.stop())
 	}
 	p.address = strings.TrimSpace(line)
 	return p, nil

@@ -31,23 +31,35 @@ func printTables(out io.Writer, o options, r results) {
 	for _, conns := range o.conns {
 		fmt.Fprintf(out, "\nAt %s:\n", connections(conns))
 		t := newTable(out)
-		fmt.Fprintln(t, "\tper second\t(lowest – highest)\tp50 ms\tp99 ms\tfsyncs each\tCPU µs each\tpeak MiB\tsubmissions\t")
-		for _, row := range o.rows {
-			printRow(t, row, place{row.letter, conns}, r)
+		printHead(t)
+		for _, row := range o.visited() {
+			printRow(t, row.letter+"  "+fmt.Sprintf("%-14s", row.name), place{row.letter, conns}, r)
 		}
 		t.Flush()
 	}
 }
 
-func printRow(t io.Writer, row row, at place, r results) {
+func printHead(t io.Writer) {
+	fmt.Fprintln(t, "\tper second\t(lowest – highest)\tp50 ms\tp99 ms\tfsyncs each\tCPU µs each\tpeak MiB\tsubmissions\t")
+}
+
+func printRow(t io.Writer, name string, at place, r results) {
 	rates := numbers(r[at], rate)
 	total := 0
 	for _, s := range r[at] {
 		total += s.submissions
 	}
-	fmt.Fprintf(t, "%s  %-14s\t%.0f\t(%.0f – %.0f)\t%.2f\t%.2f\t%s\t%s\t%s\t%d\t\n", row.letter, row.name,
-		median(rates), slices.Min(rates), slices.Max(rates), r.medianOf(at, p50), r.medianOf(at, p99),
+	fmt.Fprintf(t, "%s\t%.0f\t(%.0f – %.0f)\t%s\t%s\t%s\t%s\t%s\t%d\t\n", name,
+		median(rates), slices.Min(rates), slices.Max(rates), answered(r.medianOf(at, p50)), answered(r.medianOf(at, p99)),
 		known("%.3f", r.medianOf(at, synced), 0), known("%.0f", r.medianOf(at, cpu), 0), known("%.0f", r.medianOf(at, peak), 1), total)
+}
+
+// answered prints the time of an answer, if there were any.
+func answered(ms float64) string {
+	if ms == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", ms)
 }
 
 // known prints a number, unless this system did not tell it.
@@ -70,7 +82,7 @@ func newTable(out io.Writer) *tabwriter.Writer {
 }
 
 func printRatios(out io.Writer, o options, r results) {
-	ratios := ratiosOf(o.rows)
+	ratios := ratiosOf(o.visited())
 	if len(ratios) == 0 {
 		return
 	}

@@ -69,7 +69,7 @@ func TestOptions(t *testing.T) {
 	if o.rounds != 3 || o.window > time.Second || len(o.conns) != 2 || o.conns[0] != 8 || o.rows[0].letter != "b" || len(o.rows) != 2 {
 		t.Errorf("%+v", o)
 	}
-	for _, bad := range []string{"-rows=", "-rows=aa", "-rows=x", "-conns=0", "-conns=9999", "-conns=a", "-rounds=0", "-seconds=0", "-warm=-1", "-submissions=0", "word"} {
+	for _, bad := range []string{"-rows=", "-rows=aa", "-rows=x", "-conns=0", "-conns=9999", "-conns=a", "-rounds=0", "-seconds=0", "-warm=-1", "-submissions=0", "-senders=0", "-senders=300", "word"} {
 		if _, err := parseOptions([]string{bad}, t.Output()); err == nil {
 			t.Errorf("%s is taken", bad)
 		}

@@ -31,6 +31,7 @@ type child struct {
 	relay   counting
 	sink    *sink // nil: the relay accepts at once
 	hold    *relay.Hold
+	outbox  *outbox // nil: the form keeps no words
 	server  *handlers.Server
 	profile string
 }
@@ -43,10 +44,11 @@ type counters struct {
 	CPU     time.Duration `json:"cpu"`      // -1: likewise
 }
 
-// What the parent asks, a line each. Both are answered with the counters.
+// What the parent asks, a line each. All are answered with the counters.
 const (
-	askMark = "mark" // begins what is measured
-	askRead = "read" // ends it
+	askMark  = "mark"  // begins what is measured
+	askDrain = "drain" // lets the courier send what waits, to its end
+	askRead  = "read"  // ends what is measured
 )
 
 // serve is the child's life: it says its address, answers the parent's questions,
@@ -81,15 +83,20 @@ func openChild(ctx context.Context, o options, complaints io.Writer) (*child, er
 	if err := c.openLedger(ctx, o, log); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.openRelay(o.server), c.wire(log)); err != nil {
+	if err := errors.Join(c.openRelay(o.server), c.wire(ctx, o, log)); err != nil {
 		return nil, errors.Join(err, c.sink.close(), c.ledger.Close())
 	}
 	return c, nil
 }
 
 func (c *child) openRelay(m mode) (err error) {
-	c.relay.Sender = nullRelay{}
-	if m != modeMail && m != modeMailBare {
+	switch m {
+	case modeMail, modeMailBare, modeKept, modeBacklog:
+	case modeAway:
+		c.relay.Sender = away{}
+		return nil
+	default:
+		c.relay.Sender = nullRelay{}
 		return nil
 	}
 	if c.sink, err = openSink(); err != nil {
@@ -107,7 +114,7 @@ func (c *child) openLedger(ctx context.Context, o options, log *slog.Logger) err
 		return nil
 	case modeSingle:
 		options.MaxBatch = 1
-	case modeProduct, modeMail:
+	case modeProduct, modeMail, modeKept, modeAway, modeBacklog:
 	default:
 		return fmt.Errorf("there is no server mode %q", o.server)
 	}
@@ -120,7 +127,7 @@ func (c *child) openLedger(ctx context.Context, o options, log *slog.Logger) err
 }
 
 // wire puts the server together as formledger serve does, but for the relay.
-func (c *child) wire(log *slog.Logger) error {
+func (c *child) wire(ctx context.Context, o options, log *slog.Logger) error {
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {
 		return err
@@ -129,20 +136,32 @@ func (c *child) wire(log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	form, faults := enquiry.Compile(contactForm())
+	definition := contactForm()
+	if o.server.keeps() {
+		definition.Policy = string(ledger.Queue)
+	}
+	form, faults := enquiry.Compile(definition)
 	if len(faults) > 0 {
 		return faults[0]
 	}
 	timing := relay.DefaultTiming().For(smtp.DefaultDeadlines().Total())
 	c.hold = relay.NewHold(c.ledger, &c.relay, timing, time.Now, rand.Reader, log)
-	c.server, err = handlers.New(handlers.Config{
+	config := handlers.Config{
 		Forms: []*enquiry.Form{form}, Ledger: c.ledger, Keys: keys, Hold: c.hold, Timing: timing,
 		PublicURL: "https://forms.example.com", Now: time.Now, Log: log,
-	})
+	}
+	if o.server.keeps() {
+		if err := c.openOutbox(ctx, o, config); err != nil {
+			return err
+		}
+		config.Courier = c.outbox.courier
+	}
+	c.server, err = handlers.New(config)
 	return err
 }
 
 func (c *child) close() error {
+	c.outbox.close()
 	c.hold.Close()
 	return errors.Join(c.sink.close(), c.ledger.Close())
 }
@@ -151,7 +170,7 @@ func (c *child) converse(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	answers := json.NewEncoder(out)
 	for lines.Scan() {
-		if err := c.profiled(lines.Text()); err != nil {
+		if err := errors.Join(c.profiled(lines.Text()), c.drained(lines.Text())); err != nil {
 			return err
 		}
 		if err := answers.Encode(c.count()); err != nil {
@@ -169,7 +188,10 @@ func (c *child) profiled(question string) error {
 	if c.profile == "" {
 		return nil
 	}
-	if question == askRead {
+	switch question {
+	case askDrain:
+		return nil
+	case askRead:
 		pprof.StopCPUProfile()
 		return nil
 	}

@@ -92,7 +92,7 @@ func (v *visitor) exchange(id uuid.UUID) error {
 	if err != nil {
 		return fmt.Errorf("reading an answer: %w", err)
 	}
-	return a.check(v.row.recalls, v.request.idText())
+	return a.check(v.row, v.request.idText())
 }
 
 // reply is what matters of an answer.
@@ -103,13 +103,15 @@ type reply struct {
 }
 
 // check finds an answer that is not the one to be measured.
-func (a reply) check(recalls bool, id []byte) error {
-	want := 201
-	if recalls {
+func (a reply) check(r row, id []byte) error {
+	want, outcome := 201, `"outcome":"accepted"`
+	switch {
+	case r.recalls:
 		want = 200
+	case r.queued:
+		want, outcome = 202, `"outcome":"queued"`
 	}
-	if a.status != want || a.replayed != recalls ||
-		!bytes.Contains(a.body, []byte(`"outcome":"accepted"`)) || !bytes.Contains(a.body, id) {
+	if a.status != want || a.replayed != r.recalls || !bytes.Contains(a.body, []byte(outcome)) || !bytes.Contains(a.body, id) {
 		return fmt.Errorf("the server answered %d (replayed: %t) instead of %d: %s", a.status, a.replayed, want, a.body)
 	}
 	return nil

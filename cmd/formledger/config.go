@@ -27,6 +27,8 @@ type settings struct {
 	Queue          relay.QueuePatience  `toml:"queue"`
 	Retry          relay.RetryPatience  `toml:"retry"`
 	Alert          *alertSettings       `toml:"alert"`
+	Console        consoleSettings      `toml:"console"`
+	Mailbox        *mailboxSettings     `toml:"mailbox"`
 	Forms          []enquiry.Definition `toml:"form"`
 
 	// Patience is what senders, queue and retry come to.
@@ -69,7 +71,7 @@ func load(p places, listen string, environ []string) (config, error) {
 	s.PayloadKeys = firstOf(env.PayloadKeysFile, s.PayloadKeys, filepath.Join(s.Data, "keys", "payload-hash"))
 	s.OutboxKeys = firstOf(env.OutboxKeysFile, s.OutboxKeys, filepath.Join(s.Data, "keys", "outbox"))
 	s.keyText, s.outboxText = env.PayloadKeys, env.OutboxKeys
-	if err := errors.Join(s.readPassword(env), s.Relay.readKeys(env), s.Alert.readSecret(env)); err != nil {
+	if err := errors.Join(s.readPassword(env), s.Relay.readKeys(env), s.readAlert(env), s.Mailbox.readPassword(env)); err != nil {
 		return config{}, err
 	}
 	return check(s)
@@ -94,7 +96,10 @@ func readSettings(file string) (settings, error) {
 	beside(filepath.Dir(file), &s.PayloadKeys, &s.OutboxKeys)
 	s.webhooksBeside(file)
 	if s.Alert != nil {
-		beside(filepath.Dir(file), &s.Alert.SecretFile)
+		beside(filepath.Dir(file), &s.Alert.SecretFile, &s.Alert.ServicesFile)
+	}
+	if s.Mailbox != nil {
+		beside(filepath.Dir(file), &s.Mailbox.PasswordFile, &s.Mailbox.CAFile)
 	}
 	if s.Relay != nil {
 		beside(filepath.Dir(file), &s.Relay.Keys, &s.Relay.CAFile)
@@ -123,7 +128,7 @@ func parse(name, text string) (settings, error) {
 	impatient := s.Patience.Check(s.Timing)
 	faults = append(faults, at(name, lines.first("timing"), s.Timing.Check()), at(name, lines.first("smtp"), s.SMTP.check()),
 		at(name, lines.first("relay"), s.Relay.check()), at(name, lines.first(settingOf(impatient)), impatient),
-		at(name, lines.first("alert"), s.Alert.check()))
+		at(name, lines.first("alert"), s.Alert.check()), at(name, lines.first("console"), s.Console.check()), at(name, lines.first("mailbox"), s.Mailbox.check()))
 	if s.Relay != nil && (s.SMTP != nil || s.Maildir != "") {
 		faults = append(faults, at(name, lines.first("relay"), errors.New("the mail goes to the relay, so smtp and maildir belong into the relay's own configuration; please remove them here")))
 	}

@@ -84,6 +84,11 @@ func TestAFaultyConfigurationNamesItsLine(t *testing.T) {
 		"more attempts than claims": {"[[form]]\nname = \"contact\"", "[retry]\nattempts = 20\n[[form]]\nname = \"contact\"", 7, "attempts is 20 and claims is 16"},
 		"too many senders":          {"listen =", "senders = 1000\nlisten =", 1, "senders has to be between 1 and 256"},
 		"no address to alert":       {"[[form]]\nname = \"contact\"", "[alert]\nurl = \"ops\"\n[[form]]\nname = \"contact\"", 7, "alert: url is not an address"},
+		"a secret for nothing":      {"[[form]]\nname = \"contact\"", "[alert]\nsecret_file = \"x\"\n[[form]]\nname = \"contact\"", 7, "no url that it is for"},
+		"gathered for a day":        {"[[form]]\nname = \"contact\"", "[alert]\ngather = \"24h\"\n[[form]]\nname = \"contact\"", 7, "gather is 24h0m0s; it has to be between"},
+		"old at once":               {"[[form]]\nname = \"contact\"", "[alert]\nolder = \"1s\"\n[[form]]\nname = \"contact\"", 7, "older is 1s; it has to be between"},
+		"no address of a console":   {"[[form]]\nname = \"contact\"", "[console]\nurl = \"desk.example.com\"\n[[form]]\nname = \"contact\"", 7, "is not an address like https://desk.example.com"},
+		"no host of the mailbox":    {"[[form]]\nname = \"contact\"", "[mailbox]\nusername = \"x\"\n[[form]]\nname = \"contact\"", 7, "the host of the mailbox"},
 		"no such language":          {"policy = \"hold\"", "lang = \"tlh\"", 12, `no texts in the language "tlh"; there are ar, de`},
 		"one name twice":            {"name = \"booking\"", "name = \"contact\"", 20, "another form has this name"},
 		"a bad name":                {"name = \"booking\"", "name = \"Booking!\"", 20, "lower-case letters"},
@@ -121,7 +126,9 @@ func TestOtherFaultsOfAConfiguration(t *testing.T) {
 		"trusted_proxies":   {text: "trusted_proxies = [\"proxy\"]\n" + twoForms, says: "neither an address nor a network"},
 		"unknown variable":  {text: twoForms, environ: []string{"FORMLEDGER_LISTN=x"}, says: "FORMLEDGER_LISTN is not known"},
 		"two outbox keys":   {text: twoForms, environ: []string{"FORMLEDGER_OUTBOX_KEYS=a", "FORMLEDGER_OUTBOX_KEYS_FILE=b"}, says: "both FORMLEDGER_OUTBOX_KEYS and"},
+		"two passwords":     {text: twoForms, environ: []string{"FORMLEDGER_MAILBOX_PASSWORD=a", "FORMLEDGER_MAILBOX_PASSWORD_FILE=b"}, says: "both FORMLEDGER_MAILBOX_PASSWORD and"},
 		"two secrets":       {text: twoForms, environ: []string{"FORMLEDGER_ALERT_SECRET=a", "FORMLEDGER_ALERT_SECRET_FILE=b"}, says: "both FORMLEDGER_ALERT_SECRET and"},
+		"two lists":         {text: twoForms, environ: []string{"FORMLEDGER_ALERT_SERVICES=a", "FORMLEDGER_ALERT_SERVICES_FILE=b"}, says: "both FORMLEDGER_ALERT_SERVICES and"},
 		"two kinds of keys": {text: twoForms, environ: []string{"FORMLEDGER_PAYLOAD_KEYS=a", "FORMLEDGER_PAYLOAD_KEYS_FILE=b"}, says: "please set one"},
 	} {
 		file := written(t, c.text)

@@ -43,73 +43,25 @@ func withConfig(ctx context.Context, p places, s streams, work func(config, *des
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	err = work(cfg, &desk.Desk{Ledger: db, Relay: far, Now: time.Now})
+	err = work(cfg, &desk.Desk{Ledger: db, Relay: far, Now: time.Now, Mailbox: cfg.mailbox(), MessageID: cfg.messageID})
 	return errors.Join(err, db.Tidy(ctx), db.Close())
 }
 
-func newList(s streams, p *places) *cobra.Command {
-	all, f := false, ledger.Filter{}
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "List the references that need somebody",
-		Args:  groupedUsage(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			f.NeedsSomebody = !all && !f.Waiting
-			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error {
-				rows, err := d.List(c.Context(), f)
-				if err != nil {
-					return err
-				}
-				state, err := d.Ledger.RelayState(c.Context())
-				return errors.Join(err, printQueue(s.out, rows, f), printRelayState(s.out, state))
-			})
-		},
-	}
-	c.Flags().BoolVar(&all, "all", false, "list every submission, also those that need nobody")
-	c.Flags().BoolVar(&f.Waiting, "waiting", false, "list what waits to be sent by itself, instead of what needs somebody")
-	c.Flags().StringVar(&f.Form, "form", "", "list only submissions of the form with this `name`")
-	c.Flags().IntVar(&f.Limit, "limit", 0, "list at most this `number`, oldest first (0: all)")
-	c.MarkFlagsMutuallyExclusive("all", "waiting")
-	return c
-}
-
-func printQueue(w io.Writer, rows []ledger.Submission, f ledger.Filter) error {
-	if len(rows) == 0 && (f.NeedsSomebody || f.Waiting) {
-		said := "Nothing needs you. (formledger list --all lists every submission.)"
-		if f.Waiting {
-			said = "Nothing waits to be sent."
-		}
-		_, err := fmt.Fprintln(w, said)
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "REFERENCE\tFORM\tSTATUS\tNEEDS\tSUBMITTED\tCAUSE")
-	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Reference, r.Form, r.Status, dash(string(r.Needs)), clock(r.CreatedAt), dash(r.LastError))
-	}
-	return t.Flush()
-}
-
-// printRelayState says that nothing goes out at the moment, if that is so.
-func printRelayState(w io.Writer, state ledger.RelayState) error {
-	if state.FailingSince.IsZero() {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "The relay is failing since %s, next try %s: %s\n", clock(state.FailingSince), clock(state.NextTry), state.Cause)
-	return err
-}
-
 func newShow(s streams, p *places) *cobra.Command {
-	words, by := false, ""
+	words, by, asJSON := false, "", false
 	c := &cobra.Command{
-		Use:   "show REFERENCE",
-		Short: "Show what is known of a reference, and what is not",
-		Args:  usage(cobra.ExactArgs(1)),
+		Use:               "show REFERENCE",
+		Short:             "Show what is known of a reference, and what is not",
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: openReferences(s, p, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withConfig(c.Context(), *p, s, func(cfg config, d *desk.Desk) error {
 				cases, err := d.Find(c.Context(), args[0])
 				if err != nil {
 					return err
+				}
+				if asJSON {
+					return showJSON(c.Context(), s.out, cfg, d, cases, words, by)
 				}
 				for _, k := range cases {
 					printCase(s.out, k)
@@ -123,7 +75,23 @@ func newShow(s streams, p *places) *cobra.Command {
 	}
 	c.Flags().BoolVar(&words, "words", false, "also show the message's words, if they are kept; that goes on record")
 	c.Flags().StringVar(&by, "by", operatorName(), "your `name`, for the record")
+	jsonFlag(c, &asJSON)
 	return c
+}
+
+func showJSON(ctx context.Context, w io.Writer, cfg config, d *desk.Desk, cases []desk.Case, words bool, by string) error {
+	known := inJSON(cases, knownJSON)
+	for i := range known {
+		if !words {
+			break
+		}
+		l, err := openWords(ctx, cfg, d, known[i].ID, by)
+		if err != nil {
+			return err
+		}
+		known[i].Words = &wordsJSON{Subject: l.Subject, To: l.To, ReplyTo: l.ReplyTo, Text: l.Text}
+	}
+	return printJSON(w, known)
 }
 
 func printCase(w io.Writer, k desk.Case) {

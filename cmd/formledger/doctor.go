@@ -32,7 +32,7 @@ func newDoctor(s streams, p *places) *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine the configuration and everything that it needs",
 		Long: `Examine the configuration, the keys, the ledger, the clock, the mail server and
-the sender's domain, the disk, the alerts, and each form. Every line is ok, warn or fail, and
+the sender's domain, the disk, the alerts, the mailbox, and each form. Every line is ok, warn or fail, and
 says what to do. Nothing is sent and nothing is changed. It exits with 1 if
 something fails.`,
 		Args: usage(cobra.NoArgs),
@@ -62,6 +62,7 @@ func examine(ctx context.Context, p places, environ []string, dns txtLooker) []f
 	}
 	all := []finding{ok("configuration", fmt.Sprintf("%s; forms: %s", firstOf(p.config, "the built-in demo"), formNames(cfg)))}
 	all = append(all, examineKeys(cfg), examineLedger(ctx, cfg))
+	all = append(all, examineRestore(ctx, cfg)...)
 	all = append(all, examineOutbox(ctx, cfg)...)
 	all = append(all, examineDisk(cfg.Data), examineClock(time.Now()))
 	if cfg.Relay != nil {
@@ -71,6 +72,7 @@ func examine(ctx context.Context, p places, environ []string, dns txtLooker) []f
 		all = append(all, examineDomains(ctx, dns, &cfg.station, cfg.senders())...)
 	}
 	all = append(all, examineAlert(cfg)...)
+	all = append(all, examineMailbox(ctx, cfg)...)
 	for _, f := range cfg.forms {
 		all = append(all, examineForm(f.Def())...)
 		all = append(all, examinePolicy(f.Def(), cfg.Patience)...)

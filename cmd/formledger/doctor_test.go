@@ -103,6 +103,7 @@ func (s *site) unchanged(do func()) {
 func stocked(t *testing.T) *site {
 	t.Helper()
 	s := withLogin(t, brief, smtptest.StartTLS)
+	s.environ = append(s.environ, "FORMLEDGER_ALERT_SERVICES=ntfy://ntfy.sh/hush")
 	s.form = strings.Replace(contactForm, "contact = ", "origins = [\"https://www.shop.example\"]\ncontact = ", 1)
 	s.configure(brief)
 	s.command("test-send", "contact").check(t, exitDone)

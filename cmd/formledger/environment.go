@@ -14,6 +14,10 @@ type environment struct {
 	RelayKeys, RelayKeysFile        string
 	OutboxKeys, OutboxKeysFile      string
 	AlertSecret, AlertSecretFile    string
+
+	AlertServices, AlertServicesFile string
+
+	MailboxPassword, MailboxPasswordFile string
 }
 
 const envPrefix = "FORMLEDGER_"
@@ -32,11 +36,13 @@ func readEnvironment(environ []string) (environment, error) {
 		}
 	}
 	for name, both := range map[string]bool{
-		"PAYLOAD_KEYS":  e.PayloadKeys != "" && e.PayloadKeysFile != "",
-		"RELAY_KEYS":    e.RelayKeys != "" && e.RelayKeysFile != "",
-		"OUTBOX_KEYS":   e.OutboxKeys != "" && e.OutboxKeysFile != "",
-		"ALERT_SECRET":  e.AlertSecret != "" && e.AlertSecretFile != "",
-		"SMTP_PASSWORD": e.SMTPPassword != "" && e.SMTPPasswordFile != "",
+		"PAYLOAD_KEYS":     e.PayloadKeys != "" && e.PayloadKeysFile != "",
+		"RELAY_KEYS":       e.RelayKeys != "" && e.RelayKeysFile != "",
+		"OUTBOX_KEYS":      e.OutboxKeys != "" && e.OutboxKeysFile != "",
+		"ALERT_SECRET":     e.AlertSecret != "" && e.AlertSecretFile != "",
+		"ALERT_SERVICES":   e.AlertServices != "" && e.AlertServicesFile != "",
+		"MAILBOX_PASSWORD": e.MailboxPassword != "" && e.MailboxPasswordFile != "",
+		"SMTP_PASSWORD":    e.SMTPPassword != "" && e.SMTPPasswordFile != "",
 	} {
 		if both {
 			return e, fmt.Errorf("both %[1]s%[2]s and %[1]s%[2]s_FILE are set; please set one", envPrefix, name)
@@ -83,6 +89,14 @@ func (e *environment) set(name, value string) error {
 		e.AlertSecret = value
 	case "ALERT_SECRET_FILE":
 		e.AlertSecretFile = value
+	case "ALERT_SERVICES":
+		e.AlertServices = value
+	case "ALERT_SERVICES_FILE":
+		e.AlertServicesFile = value
+	case "MAILBOX_PASSWORD":
+		e.MailboxPassword = value
+	case "MAILBOX_PASSWORD_FILE":
+		e.MailboxPasswordFile = value
 	case "FAILPOINT": // of builds for tests; see ledger/failpoint
 	default:
 		return fmt.Errorf("the environment variable %s is not known; formledger serve --help lists those that are", name)

@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,42 +45,11 @@ func TestTheDoctorOfAFormThatIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, patient)
 	found := s.diagnosis(fakeDNS(nil))
-	for _, subject := range []string{"outbox keys", "alert", "form contact, policy"} {
+	for _, subject := range []string{"outbox keys", "form contact, policy"} {
 		silent(t, found, subject)
 	}
 	s.inPolicy("retry")
 	found = s.diagnosis(fakeDNS(nil))
 	about(t, found, "outbox keys").says(t, "ok", "not made yet")
 	about(t, found, "form contact, policy").says(t, "ok", "duplicates are possible, and stops after 8 failures or 16 claims, so a message may be missing")
-	about(t, found, "alert").says(t, "warn", "nobody is told when sending has stopped", "[alert]")
-}
-
-func TestTheChannelOfAlerts(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, patient)
-	secret := filepath.Join(s.dir, "alert-secret")
-	must(t, os.WriteFile(secret, []byte("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=\n"), 0o600))
-	with := func(url string, lines ...string) {
-		s.form = "\n[alert]\nurl = \"" + url + "\"\n" + strings.Join(lines, "\n") + contactForm
-		s.configure(patient)
-	}
-	file := "secret_file = \"alert-secret\""
-	with("https://alerts.example.com/hush", file)
-	s.command("config", "check").check(t, exitDone)
-	line := about(t, s.diagnosis(fakeDNS(nil)), "alert")
-	line.says(t, "ok", "goes to alerts.example.com, signed")
-	if strings.Contains(line.Detail, "hush") {
-		t.Errorf("the address is told: %+v", line)
-	}
-	with("http://alerts.example.com", file)
-	about(t, s.diagnosis(fakeDNS(nil)), "alert").says(t, "warn", "without https")
-	with("https://alerts.example.com")
-	s.command("config", "check").check(t, exitFailed, "[alert] has no secret", "FORMLEDGER_ALERT_SECRET")
-	about(t, s.diagnosis(fakeDNS(nil)), "alert").says(t, "fail", "[alert] has no secret")
-	s.environ = []string{"FORMLEDGER_ALERT_SECRET=short"}
-	s.command("config", "check").check(t, exitFailed, "base64 of 24 bytes or more")
-	s.environ = []string{"FORMLEDGER_ALERT_SECRET_FILE=" + secret}
-	s.command("config", "check").check(t, exitDone)
-	must(t, os.Chmod(secret, 0o644))
-	s.command("config", "check").check(t, exitFailed, "the alert's secret in "+secret+" can be read by others")
 }

@@ -86,7 +86,10 @@ func checked(p places, environ []string) (string, error) {
 		_, err = c.Relay.sender()
 	}
 	if err == nil {
-		_, err = c.raise()
+		_, err = c.channels()
+	}
+	if err == nil && c.Mailbox != nil {
+		_, err = c.Mailbox.reach()
 	}
 	return "The configuration is fine; its forms: " + formNames(c), err
 }

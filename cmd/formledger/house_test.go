@@ -34,7 +34,8 @@ func floorPlan() map[string][]string {
 		"ledger/ledgertest":   {"ledger"},
 		"relay":               {"ledger", "ledger/enquiry", "ledger/failpoint"},
 		"relay/maildir":       {"relay", "ledger", "ledger/failpoint"},
-		"relay/desk":          {"relay", "relay/netcause", "ledger", "ledger/failpoint"},
+		"relay/desk":          {"relay", "relay/mailbox", "relay/netcause", "ledger", "ledger/failpoint"},
+		"relay/mailbox":       {"relay/netcause"},
 		"relay/netcause":      {},
 		"relay/smtp":          {"relay", "relay/netcause", "relay/smtp/syntax", "ledger", "ledger/failpoint"},
 		"relay/smtp/syntax":   {},
@@ -53,7 +54,7 @@ func floorPlan() map[string][]string {
 // imports ledger/ledgertest and relay/smtp/smtptest.
 func wholeHouse() []string {
 	return []string{
-		"handlers", "handlers/decode", "relay", "relay/desk", "relay/maildir", "relay/smtp", "relay/signed", "relay/server",
+		"handlers", "handlers/decode", "relay", "relay/desk", "relay/mailbox", "relay/maildir", "relay/smtp", "relay/signed", "relay/server",
 		"ledger", "ledger/enquiry", "ledger/intake", "ledger/sqlledger", "ledger/failpoint", "web",
 	}
 }
@@ -65,10 +66,13 @@ func guests() map[string][]string {
 		"database/sql":                       {"ledger/sqlfile", "ledger/sqlledger", "relay/server"},
 		"github.com/mattn/go-sqlite3":        {"ledger/sqlfile", "ledger/sqlledger"},
 		"github.com/labstack/echo":           {"handlers"},
+		"github.com/emersion/go-imap":        {"relay/mailbox"},
+		"github.com/emersion/go-sasl":        {"relay/mailbox"},
 		"github.com/wneessen/go-mail":        {"relay", "relay/smtp"},
 		"github.com/spf13/cobra":             {"cmd/formledger", "cmd/bench"},
 		"github.com/BurntSushi/toml":         {"cmd/formledger", "cmd/bench"},
 		"github.com/standard-webhooks":       {"ledger/intake", "relay/desk"},
+		"github.com/nicholas-fedor/shoutrrr": {"relay/desk"},
 		"github.com/go-playground/validator": {"ledger/enquiry"},
 		"golang.org/x/crypto":                {"ledger"},
 		"golang.org/x/text":                  {"ledger/enquiry", "web"},

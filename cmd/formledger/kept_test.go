@@ -99,10 +99,10 @@ func TestAWaitingMessageIsListedAndShown(t *testing.T) {
 	s := newShop(t, ledger.Queue)
 	row := s.stores(ledger.Queue)
 	ref := string(row.Reference)
-	s.command("list").check(t, exitDone, "Nothing needs you.")
+	s.command("queue").check(t, exitDone, "Nothing needs you.")
 	s.command("list", "--waiting").check(t, exitDone, ref, "processing")
 	s.command("list", "--waiting", "--form", "other").check(t, exitDone, "Nothing waits to be sent.")
-	s.command("list", "--form", "contact").check(t, exitDone, "Nothing needs you.")
+	s.command("list", "--form", "contact", "--needs", "any").check(t, exitDone, "Nothing needs you.")
 	s.command("show", ref).squeezed().check(t, exitDone, "is stored, and waits for the courier", "never sent again unless a person says so",
 		"claims 0 of 4", "failures 0 of 2", "next attempt 20", "words kept, sealed")
 	s.inLedger(func(ctx context.Context, db *sqlledger.DB) {
@@ -130,7 +130,8 @@ func TestAStoppedMessageIsSentAgainOnceByTheOperator(t *testing.T) {
 		t.Errorf("what is known is not printed first:\n%s", r.out)
 	}
 	s.needsNobody()
-	s.command("resolve", ref, "--close", "--note", "they called").check(t, exitDone, "the case is closed", "wiped")
+	s.command("resolve", ref, "--close", "--note", "they called").check(t, exitFailed, "--wipe-words")
+	s.command("resolve", ref, "--close", "--wipe-words", "--note", "they called").check(t, exitDone, "the case is closed", "wiped")
 	s.command("resolve", ref, "--send-again", "--note", "no").check(t, exitFailed, "the words of "+ref+" are not kept here")
 }
 
@@ -175,7 +176,7 @@ func TestWordsAreShownForTheAskingAndOnRecord(t *testing.T) {
 func TestWrongCommandLinesAboutWords(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"list", "--all", "--waiting"}, {"resolve", "YYH9-FP7R-Y5A9", "--send-again", "--close"}, {"show", "--words"},
+		{"list", "--needs", "any", "--waiting"}, {"list", "--all"}, {"resolve", "YYH9-FP7R-Y5A9", "--send-again", "--close"}, {"show", "--words"},
 		{"keys", "rotate"}, {"keys", "rotate", "--payload", "--outbox"}, {"keys", "rotate", "--prepare"}, {"keys", "list", "x"}, {"keys", "x"},
 	} {
 		if r := command(nil, args...); r.code != exitUsage {

@@ -10,14 +10,23 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // buildDir holds the program that the tests start as real processes.
 var buildDir string
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+// TestMain also is formledger itself, where a script runs it.
+func TestMain(m *testing.M) {
+	testscript.Main(suite{m}, map[string]func(){"formledger": main})
+}
 
-func testMain(m *testing.M) int {
+// suite is all tests, of the program that is not formledger now.
+type suite struct{ m *testing.M }
+
+// Run is what testscript.Main calls.
+func (s suite) Run() int {
 	var err error
 	if buildDir, err = os.MkdirTemp("", "formledger-build-*"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,7 +38,7 @@ func testMain(m *testing.M) int {
 	if p := flag.Lookup("test.parallel"); p.Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
 		_ = p.Value.Set("24")
 	}
-	return m.Run()
+	return s.m.Run()
 }
 
 // program builds formledger with its fail points, once.

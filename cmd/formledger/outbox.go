@@ -70,7 +70,7 @@ func refuseSealed(kept []ledger.Kept, seals *ledger.Seals, place string) error {
 		if seals != nil && seals.Holds(key) {
 			continue
 		}
-		faults = append(faults, fmt.Errorf("the words of %s in the ledger are sealed under the outbox key %s, which is not in %s: put the key back from its copy, or the words stay unreadable; if it is lost for good, close each with formledger resolve REFERENCE --close --note TEXT, which wipes them",
+		faults = append(faults, fmt.Errorf("the words of %s in the ledger are sealed under the outbox key %s, which is not in %s: put the key back from its copy, or the words stay unreadable; if it is lost for good, close each with formledger resolve REFERENCE --close --wipe-words --note TEXT",
 			messages(rows[key]), key, place))
 	}
 	return errors.Join(faults...)
@@ -97,7 +97,7 @@ func refuseRemoved(kept []ledger.Kept, forms []*enquiry.Form) error {
 	}
 	var faults []error
 	for _, form := range slices.Sorted(maps.Keys(rows)) {
-		faults = append(faults, fmt.Errorf("the form %q is not in the configuration any more, and the ledger keeps the words of %s of it: put the form back until neither formledger list --form %[1]s --waiting nor formledger list --form %[1]s shows any, or close each with formledger resolve REFERENCE --close --note TEXT, which wipes them",
+		faults = append(faults, fmt.Errorf("the form %q is not in the configuration any more, and the ledger keeps the words of %s of it: put the form back until neither formledger list --form %[1]s --waiting nor formledger list --form %[1]s --needs any shows any, or close each with formledger resolve REFERENCE --close --wipe-words --note TEXT",
 			form, messages(rows[form])))
 	}
 	return errors.Join(faults...)

@@ -40,7 +40,7 @@ func TestTheReadmeAndTheLedgerPromiseTheSame(t *testing.T) {
 var referenceText = regexp.MustCompile(`\b[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}\b`)
 
 func TestTheDocumentsReferencesAreOnes(t *testing.T) {
-	for _, name := range []string{"README.md", "docs/api.md", "docs/smtp.md", "docs/guarantees.md", "docs/relay-protocol.md", "docs/browser.md", "docs/languages.md", "CONTRIBUTING.md"} {
+	for _, name := range []string{"README.md", "docs/api.md", "docs/smtp.md", "docs/guarantees.md", "docs/relay-protocol.md", "docs/browser.md", "docs/languages.md", "docs/webhooks.md", "docs/examples/order-delivery/README.md", "CONTRIBUTING.md"} {
 		for _, ref := range referenceText.FindAllString(readTop(t, name), -1) {
 			if _, err := ledger.ParseReference(ref); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -64,5 +64,27 @@ func TestTheReadmesEnquiryIsTaken(t *testing.T) {
 	form, _ := enquiry.Compile(demo.Forms[0])
 	if _, problems := form.Check(raw); len(problems) > 0 {
 		t.Errorf("the demo does not take it: %v", problems)
+	}
+}
+
+// The form of docs/webhooks.md is one that is taken, with each provider's settings.
+func TestTheWebhookPagesSettingsAreTaken(t *testing.T) {
+	page := readTop(t, "docs/webhooks.md")
+	_, form, _ := strings.Cut(page, "```toml\n")
+	form, _, _ = strings.Cut(form, "```")
+	own := `scheme = "standard"                # or "hmac", or "timestamped"` + "\n"
+	rows := regexp.MustCompile("\\| `scheme = [^|]*\\|").FindAllString(page, -1)
+	if len(rows) != 6 || !strings.Contains(form, own) {
+		t.Fatalf("%d providers; the form is\n%s", len(rows), form)
+	}
+	for _, row := range rows {
+		settings := strings.NewReplacer("`, `", "\n", "`", "", "|", "").Replace(row)
+		s, err := parse("docs/webhooks.md", strings.Replace(form, own, strings.TrimSpace(settings)+"\n", 1))
+		if err == nil {
+			_, err = check(s)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", row, err)
+		}
 	}
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -30,33 +27,38 @@ stays uncertain, and the table says why.
 With --dry-run nothing is sealed and nothing is changed. It exits with 1 if the
 relay gave no answer that counts about one of them.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error {
-				if d.Relay == nil {
-					return desk.ErrNoRelay
-				}
-				rows, err := d.Uncertain(c.Context(), args)
-				if err != nil {
-					return err
-				}
-				bar := newBar(s.err, len(rows))
-				var all []desk.Reconciled
-				for _, row := range rows {
-					done, err := d.Reconcile(c.Context(), row, dry)
-					if err != nil {
-						bar.end()
-						return errors.Join(printReconciled(s.out, all, dry, asJSON), err)
-					}
-					all = append(all, done)
-					bar.step()
-				}
-				bar.end()
-				return errors.Join(printReconciled(s.out, all, dry, asJSON), askedInVain(all))
-			})
+			return atDesk(c.Context(), *p, s, func(d *desk.Desk) error { return reconcileAll(c.Context(), s, d, args, dry, asJSON) })
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only ask; seal nothing and change nothing")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c, &asJSON)
+	c.ValidArgsFunction = openReferences(s, p, anyNumber)
 	return c
+}
+
+// reconcileAll asks about one reference after the other, and prints what came of
+// it, also if the ledger fails on the way.
+func reconcileAll(ctx context.Context, s streams, d *desk.Desk, texts []string, dry, asJSON bool) error {
+	if d.Relay == nil {
+		return desk.ErrNoRelay
+	}
+	rows, err := d.Uncertain(ctx, texts)
+	if err != nil {
+		return err
+	}
+	bar := newBar(s.err, len(rows))
+	var all []desk.Reconciled
+	for _, row := range rows {
+		done, err := d.Reconcile(ctx, row, dry)
+		if err != nil {
+			bar.end()
+			return errors.Join(printReconciled(s.out, all, dry, asJSON), err)
+		}
+		all = append(all, done)
+		bar.step()
+	}
+	bar.end()
+	return errors.Join(printReconciled(s.out, all, dry, asJSON), askedInVain(all))
 }
 
 // reconciledJSON is one entry of the command's JSON.
@@ -76,12 +78,7 @@ func printReconciled(w io.Writer, all []desk.Reconciled, dry, asJSON bool) error
 		for _, r := range all {
 			entries = append(entries, reconciledJSON{string(r.Row.Reference), r.Row.ID.String(), r.Row.Form, string(r.Change), r.Cause.String(), r.Why, dry})
 		}
-		text, err := json.MarshalIndent(entries, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(w, string(text))
-		return err
+		return printJSON(w, entries)
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing is uncertain.")
@@ -159,38 +156,4 @@ func (r *reconciler) once(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// bar shows on a terminal how far a long command has come.
-type bar struct {
-	out         io.Writer // nil: no terminal
-	done, total int
-}
-
-const barWidth = 30
-
-func newBar(w io.Writer, total int) *bar {
-	f, isFile := w.(*os.File)
-	if !isFile || total < 2 {
-		return &bar{}
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return &bar{}
-	}
-	return &bar{out: w, total: total}
-}
-
-func (b *bar) step() {
-	b.done++
-	if b.out != nil {
-		full := barWidth * b.done / b.total
-		fmt.Fprintf(b.out, "\r[%s%s] %d of %d", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), b.done, b.total)
-	}
-}
-
-// end wipes the bar, so that only the table stays.
-func (b *bar) end() {
-	if b.out != nil && b.done > 0 {
-		fmt.Fprintf(b.out, "\r%s\r", strings.Repeat(" ", barWidth+30))
-	}
 }

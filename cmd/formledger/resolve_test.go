@@ -93,7 +93,7 @@ func TestASendUnderWayCannotBeDecided(t *testing.T) {
 		s.command("resolve", ref, decision, "--note", "impatient").check(t, exitFailed, ref+" is being sent right now", "lease ends")
 	}
 	s.command("show", ref).check(t, exitDone, "being sent right now, or its sender died")
-	s.command("list", "--all").check(t, exitDone, ref, "processing")
+	s.command("list").check(t, exitDone, ref, "processing")
 }
 
 func TestReferencesThatNameNothing(t *testing.T) {
@@ -120,7 +120,8 @@ func TestReferencesThatNameNothing(t *testing.T) {
 func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"bogus"}, {"--bogus"}, {"serve", "x"}, {"serve", "--bogus"}, {"list", "x"}, {"list", "--limit", "many"}, {"show"}, {"show", "a", "b"},
+		{"bogus"}, {"--bogus"}, {"serve", "x"}, {"serve", "--bogus"}, {"list", "x"}, {"list", "--limit", "many"}, {"list", "--needs", "all"}, {"list", "--status", "x"}, {"queue", "x"}, {"show"}, {"show", "a", "b"},
+		{"evidence"}, {"note", "a"}, {"events", "x"}, {"events", "--since", "soon"}, {"export", "--needs", "x"}, {"resolve", "-", "a", "--received"}, {"resolve", "a", "b", "--received", "--seen", "x"},
 		{"resolve"}, {"resolve", "YYH9-FP7R-Y5A9"}, {"resolve", "YYH9-FP7R-Y5A9", "--received", "--not-received"},
 		{"resolve", "YYH9-FP7R-Y5A9", "--received", "--close"}, {"config", "bogus"}, {"version", "x"},
 	} {

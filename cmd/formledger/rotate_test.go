@@ -66,7 +66,7 @@ func TestOutboxKeysAreRotatedAndOldWordsOpen(t *testing.T) {
 	}
 	s.command("show", row.ID.String(), "--words").check(t, exitDone, "confidential")
 	s.command("keys", "list").tells(t, first+"  verify  1 message")
-	s.command("resolve", row.ID.String(), "--close", "--note", "x").check(t, exitDone)
+	s.command("resolve", row.ID.String(), "--close", "--wipe-words", "--note", "x").check(t, exitDone)
 	s.command("keys", "list").tells(t, first+"  verify  no message: it can go, once every server was started again")
 }
 

@@ -14,7 +14,7 @@ import (
 // version is that of the newest entry in CHANGELOG.md.
 const version = "0.1.0"
 
-// Exit codes, for scripts.
+// Exit codes, for scripts; the help of formledger lists them.
 const (
 	exitDone    = 0
 	exitFailed  = 1 // it did not work; the message says why
@@ -24,12 +24,13 @@ const (
 
 // streams are what a command reads and writes, so that tests can hold them.
 type streams struct {
+	in       io.Reader // nil: there is nothing to read
 	out, err io.Writer
 	environ  []string
 }
 
 func systemStreams() streams {
-	return streams{out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	return streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
 }
 
 // usageError is a wrong command line.
@@ -66,7 +67,14 @@ func newRoot(s streams) *cobra.Command {
 as mail, once. If nobody can tell whether a message went out, it says so, and
 gives its operator the means to settle it.
 
-Start with: formledger serve`,
+Start with: formledger serve
+
+Exit codes:
+  0  done
+  1  it did not work, and the message says why; or, of several references, not
+     all could be settled; or doctor found something that fails
+  2  the command line is wrong, and nothing was done
+  3  no submission has this reference`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usage(cobra.NoArgs),
@@ -80,7 +88,7 @@ Start with: formledger serve`,
 	places := &places{}
 	root.PersistentFlags().StringVar(&places.config, "config", "", "configuration `file` (TOML); none runs a demo form")
 	root.PersistentFlags().StringVar(&places.data, "data", "", "`folder` of the ledger, the keys and the mail (default \"./formledger-data\")")
-	root.AddCommand(newServe(s, places), newConfig(s, places), newList(s, places), newShow(s, places), newResolve(s, places), newReconcile(s, places), newTestSend(s, places), newSnippet(s, places), newDoctor(s, places), newRelay(s, places), newKeys(s, places), newKeygen(s), newVersion(s))
+	root.AddCommand(newServe(s, places), newConfig(s, places), newQueue(s, places), newList(s, places), newShow(s, places), newEvidence(s, places), newResolve(s, places), newNote(s, places), newEvents(s, places), newExport(s, places), newReconcile(s, places), newTestSend(s, places), newAlert(s, places), newSnippet(s, places), newDoctor(s, places), newRelay(s, places), newKeys(s, places), newForget(s, places), newBackup(s, places), newRestore(s, places), newKeygen(s), newVersion(s))
 	return root
 }
 

@@ -38,6 +38,8 @@ Flags go before environment variables, and those before the configuration:
   FORMLEDGER_OUTBOX_KEYS_FILE   the file that holds them
   FORMLEDGER_ALERT_SECRET       the secret of [alert], or
   FORMLEDGER_ALERT_SECRET_FILE  the file that holds it
+  FORMLEDGER_ALERT_SERVICES     the addresses of the services of [alert], one a line, or
+  FORMLEDGER_ALERT_SERVICES_FILE the file that holds them
   FORMLEDGER_MAILBOX_PASSWORD   the password of [mailbox], which the desk searches, or
   FORMLEDGER_MAILBOX_PASSWORD_FILE  the file that holds it
   FORMLEDGER_SMTP_PASSWORD      the password of the mail server, or
@@ -85,6 +87,9 @@ func serve(ctx context.Context, cfg config, again func() (config, error), s stre
 	}
 	h.reload = func() error { return reloadKeys(h.sender, again) }
 	welcome(s, cfg, listener.Addr())
+	if err := h.remindOfRestore(ctx, s.out); err != nil {
+		return errors.Join(err, listener.Close(), h.close())
+	}
 	return h.run(ctx, stop, listener)
 }
 
@@ -155,8 +160,7 @@ func (h *house) keepWords(ctx context.Context, cfg config) error {
 	if err := refuseRemoved(kept, cfg.forms); err != nil {
 		return err
 	}
-	raise, err := cfg.raise()
-	if err != nil {
+	if h.watcher, err = cfg.watcher(h.db, h.log); err != nil {
 		return err
 	}
 	health := relay.NewHealth(h.db, time.Now, h.log)
@@ -165,14 +169,10 @@ func (h *house) keepWords(ctx context.Context, cfg config) error {
 		Ledger: h.db, Sender: h.sender, Timing: cfg.Timing, Patience: cfg.Patience, Seals: seals,
 		Envelopes: cfg.envelopes(), Health: health, Now: time.Now, Random: rand.Reader, Log: h.log,
 	})
-	h.watcher = &desk.Watcher{Ledger: h.db, Raise: raise, Now: time.Now, Log: h.log, Every: alertLook}
 	return nil
 }
 
-const (
-	alertLook = 5 * time.Second
-	tidyEvery = time.Minute
-)
+const tidyEvery = time.Minute
 
 func newSweeper(l ledger.Ledger, cfg config, log *slog.Logger) *relay.Sweeper {
 	start := time.Now()

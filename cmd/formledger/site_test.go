@@ -209,7 +209,7 @@ func (s *site) needs(ref string, need ledger.Need) {
 
 func (s *site) needsNobody() {
 	s.t.Helper()
-	s.command("list").check(s.t, exitDone, "Nothing needs you.")
+	s.command("queue").check(s.t, exitDone, "Nothing needs you.")
 }
 
 // files reads every file below a folder.

@@ -72,7 +72,7 @@ func TestTestSendGoesTheWholeWay(t *testing.T) {
 			}
 		}
 		s.needsNobody()
-		s.command("list", "--all").check(t, exitDone, "contact", "accepted")
+		s.command("list").check(t, exitDone, "contact", "accepted")
 	}
 }
 
@@ -130,7 +130,7 @@ func TestATestSendThatFailsSaysWhatToChange(t *testing.T) {
 			r.sentence(t, c.name, c.says...)
 			r.check(t, exitFailed, "Reference ", "Nothing")
 			s.needsNobody() // and nobody is asked about it later
-			s.command("list", "--all").check(t, exitDone, "contact", "processing")
+			s.command("list").check(t, exitDone, "contact", "processing")
 		})
 	}
 }

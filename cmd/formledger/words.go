@@ -9,18 +9,35 @@ import (
 	"unicode"
 
 	"formledger/ledger"
+	"formledger/relay"
 	"formledger/relay/desk"
 )
 
-// showWords needs the outbox keys, which the other commands work without.
-func showWords(ctx context.Context, w io.Writer, cfg config, d *desk.Desk, text, by string) error {
+// wordsJSON are the words of a message.
+type wordsJSON struct {
+	Subject string   `json:"subject"`
+	To      []string `json:"to"`
+	ReplyTo string   `json:"reply_to"`
+	Text    string   `json:"text"`
+}
+
+// openWords needs the outbox keys, which the other commands work without.
+func openWords(ctx context.Context, cfg config, d *desk.Desk, text, by string) (relay.Letter, error) {
 	var err error
 	if d.Seals, err = cfg.openSeals(); err != nil {
-		return err
+		return relay.Letter{}, err
 	}
 	l, err := d.Words(ctx, text, by)
 	if err != nil {
-		return unshown(err, cfg.outboxStore().place())
+		return l, unshown(err, cfg.outboxStore().place())
+	}
+	return l, nil
+}
+
+func showWords(ctx context.Context, w io.Writer, cfg config, d *desk.Desk, text, by string) error {
+	l, err := openWords(ctx, cfg, d, text, by)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(w, "  subject   %s\n", inLine(l.Subject))
 	if len(l.To) > 0 {

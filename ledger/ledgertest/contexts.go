@@ -47,20 +47,29 @@ func allCalls(l ledger.Ledger, ctx context.Context, c ledger.NewClaim, row ledge
 		"Record":        func() error { return l.Record(ctx, ledger.Event{Submission: c.ID, Kind: ledger.EventAlerted, At: at}) },
 		"Dispute":       func() error { return l.Dispute(ctx, disputeOf(c.ID, time.Hour)) },
 		"SetRelayState": func() error { return l.SetRelayState(ctx, ledger.RelayState{Cause: "refused"}) },
-		"Claim":         func() error { _, err := l.Claim(ctx, NewClaim()); return err },
-		"Settle":        func() error { _, err := l.Settle(ctx, Ack(c, time.Hour)); return err },
-		"Doubt":         func() error { _, err := l.Doubt(ctx, End(c, "timeout/dot", time.Hour)); return err },
-		"Release":       func() error { _, err := l.Release(ctx, End(c, "refused/rcpt", time.Hour)); return err },
-		"Decide":        func() error { return l.Decide(ctx, decision(row, ledger.Received)) },
-		"Conflict":      func() error { return l.Conflict(ctx, c.ID, at) },
-		"Lapse":         func() error { _, err := l.Lapse(ctx, at, at); return err },
-		"OpenClaims":    func() error { _, err := l.OpenClaims(ctx); return err },
+		"Duty": func() error {
+			_, err := l.Duty(ctx, ledger.Duty{Name: "alerts", Holder: NewToken(), At: at})
+			return err
+		},
+		"Claim":      func() error { _, err := l.Claim(ctx, NewClaim()); return err },
+		"Settle":     func() error { _, err := l.Settle(ctx, Ack(c, time.Hour)); return err },
+		"Doubt":      func() error { _, err := l.Doubt(ctx, End(c, "timeout/dot", time.Hour)); return err },
+		"Release":    func() error { _, err := l.Release(ctx, End(c, "refused/rcpt", time.Hour)); return err },
+		"Decide":     func() error { return l.Decide(ctx, decision(row, ledger.Received)) },
+		"Conflict":   func() error { return l.Conflict(ctx, c.ID, at) },
+		"Lapse":      func() error { _, err := l.Lapse(ctx, at, at); return err },
+		"OpenClaims": func() error { _, err := l.OpenClaims(ctx); return err },
 		"LapseClaims": func() error {
 			_, err := l.LapseClaims(ctx, []ledger.OpenClaim{{ID: c.ID, Claim: c.Token}}, at)
 			return err
 		},
-		"MarkUnsent": func() error { _, err := l.MarkUnsent(ctx, at, at); return err },
-		"Ping":       func() error { return l.Ping(ctx) },
+		"Forgettable":  func() error { _, err := l.Forgettable(ctx, at); return err },
+		"Forget":       func() error { _, err := l.Forget(ctx, ledger.Forgetting{Before: at, At: at, By: "ada"}); return err },
+		"MarkRestored": func() error { _, err := l.MarkRestored(ctx, ledger.Restoration{At: at, By: "ada"}); return err },
+		"Restored":     func() error { _, err := l.Restored(ctx); return err },
+		"EndRestored":  func() error { return l.EndRestored(ctx, ledger.Restoration{At: at, By: "ada"}) },
+		"MarkUnsent":   func() error { _, err := l.MarkUnsent(ctx, at, at); return err },
+		"Ping":         func() error { return l.Ping(ctx) },
 	}
 }
 

@@ -17,8 +17,11 @@ func courierChecks() []check {
 		{"ANextAttemptBeyondTheHorizonIsDue", dueBeyondTheHorizon},
 		{"Promise7_NobodyWasToldUntilAnAlertIsAttempted", unalertedUntilTold},
 		{"Promise7_EachStopIsToldOfAnew", unalertedAgain},
-		{"UnalertedRowsAreThoseThatStopped", unalertedFromEvery},
+		{"Promise7_UnalertedRowsAreAllThatNeedSomebody", unalertedFromEvery},
 		{"AnAlertOfTheSameMillisecondCounts", alertedAtOnce},
+		{"ADutyIsDoneByOneAtATime", dutyOfOne},
+		{"ADutyIsFreeOnceItsTimeIsOver", dutyOver},
+		{"OfManyWhoAskForADutyOneHasIt", dutyOfMany},
 		{"KeptCountsByFormAndKey", keptCounts},
 		{"TheStateOfTheRelayIsWhatWasSetLast", relayStates},
 		{"WhatIsRecordedIsOnRecord", recorded},
@@ -128,19 +131,25 @@ func unalertedAgain(f *fixture) {
 	f.unalerted()
 }
 
-// What was decided since needs no alert, and under hold nobody gives up.
+// Whatever the policy and the need; what was decided since needs no alert.
 func unalertedFromEvery(f *fixture) {
 	for _, s := range allStates() {
 		s.reach(f)
 	}
+	f.fromEachKept(append(keptStates(), keptDisputes()...), func(ledger.NewClaim) {})
+	f.released()
+	_, err := f.ledger.MarkUnsent(f.ctx, At(1e5*time.Hour), At(1e5*time.Hour))
+	f.must(err)
+	all, err := f.ledger.List(f.ctx, ledger.Filter{NeedsSomebody: true})
+	f.must(err)
 	var want []uuid.UUID
-	f.fromEachKept(append(keptStates(), keptDisputes()...), func(c ledger.NewClaim) {
-		row := f.row(c.ID)
-		if row.Needs == ledger.NeedsStopped || row.Needs == ledger.NeedsUncertain {
-			want = append(want, c.ID)
-		}
-	})
-	slices.SortFunc(want, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	needs := map[ledger.Need]bool{}
+	for _, row := range all {
+		want, needs[row.Needs] = append(want, row.ID), true
+	}
+	if len(needs) != 4 {
+		f.Errorf("only %v were reached", needs)
+	}
 	f.unalerted(want...)
 	rows, err := f.ledger.Unalerted(f.ctx, 2)
 	if err != nil || len(rows) != 2 || rows[0].ID != want[0] || rows[1].ID != want[1] {
@@ -150,8 +159,8 @@ func unalertedFromEvery(f *fixture) {
 
 func alertedAtOnce(f *fixture) {
 	early, atOnce := f.refusedForGood(ledger.Queue), f.refusedForGood(ledger.Queue)
-	f.told(early.ID, ledger.EventAlerted, At(time.Second-time.Millisecond))
-	f.told(atOnce.ID, ledger.EventAlerted, At(time.Second))
+	f.told(early.ID, ledger.EventAlerted, f.row(early.ID).UpdatedAt.Add(-time.Millisecond))
+	f.told(atOnce.ID, ledger.EventAlerted, f.row(atOnce.ID).UpdatedAt)
 	f.unalerted(early.ID)
 }
 

@@ -173,6 +173,10 @@ func (f *Faulty) SetRelayState(ctx context.Context, s ledger.RelayState) error {
 	return faultyError(f, "SetRelayState", func() error { return f.Ledger.SetRelayState(ctx, s) })
 }
 
+func (f *Faulty) Duty(ctx context.Context, d ledger.Duty) (bool, error) {
+	return faulty(f, "Duty", func() (bool, error) { return f.Ledger.Duty(ctx, d) })
+}
+
 func (f *Faulty) Claim(ctx context.Context, c ledger.NewClaim) (ledger.Claimed, error) {
 	return faulty(f, "Claim", func() (ledger.Claimed, error) { return f.Ledger.Claim(ctx, c) })
 }
@@ -211,6 +215,26 @@ func (f *Faulty) LapseClaims(ctx context.Context, claims []ledger.OpenClaim, at 
 
 func (f *Faulty) MarkUnsent(ctx context.Context, releasedBefore, at time.Time) (int, error) {
 	return faulty(f, "MarkUnsent", func() (int, error) { return f.Ledger.MarkUnsent(ctx, releasedBefore, at) })
+}
+
+func (f *Faulty) Forgettable(ctx context.Context, before time.Time) (int, error) {
+	return faulty(f, "Forgettable", func() (int, error) { return f.Ledger.Forgettable(ctx, before) })
+}
+
+func (f *Faulty) Forget(ctx context.Context, what ledger.Forgetting) (int, error) {
+	return faulty(f, "Forget", func() (int, error) { return f.Ledger.Forget(ctx, what) })
+}
+
+func (f *Faulty) MarkRestored(ctx context.Context, r ledger.Restoration) (int, error) {
+	return faulty(f, "MarkRestored", func() (int, error) { return f.Ledger.MarkRestored(ctx, r) })
+}
+
+func (f *Faulty) Restored(ctx context.Context) (time.Time, error) {
+	return faulty(f, "Restored", func() (time.Time, error) { return f.Ledger.Restored(ctx) })
+}
+
+func (f *Faulty) EndRestored(ctx context.Context, r ledger.Restoration) error {
+	return faultyError(f, "EndRestored", func() error { return f.Ledger.EndRestored(ctx, r) })
 }
 
 func (f *Faulty) Ping(ctx context.Context) error {

@@ -90,6 +90,11 @@ func (c counting) SetRelayState(context.Context, ledger.RelayState) error {
 	return nil
 }
 
+func (c counting) Duty(context.Context, ledger.Duty) (bool, error) {
+	c.calls["Duty"]++
+	return true, nil
+}
+
 func (c counting) Claim(context.Context, ledger.NewClaim) (ledger.Claimed, error) {
 	c.calls["Claim"]++
 	return ledger.Claimed{Owned: true}, nil
@@ -138,6 +143,31 @@ func (c counting) LapseClaims(context.Context, []ledger.OpenClaim, time.Time) (i
 func (c counting) MarkUnsent(context.Context, time.Time, time.Time) (int, error) {
 	c.calls["MarkUnsent"]++
 	return 1, nil
+}
+
+func (c counting) Forgettable(context.Context, time.Time) (int, error) {
+	c.calls["Forgettable"]++
+	return 1, nil
+}
+
+func (c counting) Forget(context.Context, ledger.Forgetting) (int, error) {
+	c.calls["Forget"]++
+	return 1, nil
+}
+
+func (c counting) MarkRestored(context.Context, ledger.Restoration) (int, error) {
+	c.calls["MarkRestored"]++
+	return 1, nil
+}
+
+func (c counting) Restored(context.Context) (time.Time, error) {
+	c.calls["Restored"]++
+	return time.Unix(1, 0), nil
+}
+
+func (c counting) EndRestored(context.Context, ledger.Restoration) error {
+	c.calls["EndRestored"]++
+	return nil
 }
 
 func (c counting) Ping(context.Context) error {

@@ -14,7 +14,6 @@ type model struct {
 	words  *ledger.Entry // nil: there are none
 	events []ledger.EventKind
 	told   map[string]bool // evidence since the row became disputed or accepted
-	stops  []time.Time     // when the courier gave up
 	alerts []time.Time     // when an alert was attempted
 }
 

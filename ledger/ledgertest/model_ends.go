@@ -47,14 +47,9 @@ func (m *model) unknown(e ledger.Ended) {
 	default:
 		m.row.Status, m.row.Needs = ledger.Uncertain, ledger.NeedsUncertain
 		if m.keeps() {
-			m.stop(e.At)
+			m.event(ledger.EventStopped)
 		}
 	}
-}
-
-func (m *model) stop(at time.Time) {
-	m.event(ledger.EventStopped)
-	m.stops = append(m.stops, toMillis(at))
 }
 
 // giveBack frees the row; where it waits for the courier, until the next attempt.
@@ -86,7 +81,7 @@ func (m *model) release(e ledger.Ended) bool {
 	forGood := e.Attempted && e.Cause == ledger.ForGood("refused/rcpt")
 	if m.keeps() && (forGood || m.capped()) {
 		m.giveBack(time.Time{})
-		m.giveUp(e.At)
+		m.giveUp()
 	} else {
 		m.giveBack(e.Next)
 	}
@@ -95,13 +90,13 @@ func (m *model) release(e ledger.Ended) bool {
 
 // giveUp puts the row before a person, who settles whether it arrived if some
 // attempt under retry is unknown. A closed case stays closed.
-func (m *model) giveUp(at time.Time) {
+func (m *model) giveUp() {
 	m.row.Needs = ledger.NeedsStopped
 	if m.row.Policy == ledger.Retry && m.row.Doubted {
 		m.row.Status, m.row.Needs = ledger.Uncertain, ledger.NeedsUncertain
 	}
 	if m.row.ClosedAt.IsZero() {
-		m.stop(at)
+		m.event(ledger.EventStopped)
 	} else {
 		m.row.Needs = ledger.NeedsNobody
 	}
@@ -135,21 +130,13 @@ func (m *model) alert(at time.Time) {
 	m.alerts = append(m.alerts, toMillis(at))
 }
 
-// unalerted: nobody was told since the courier gave up.
+// unalerted: nobody was told since the row came to need somebody.
 func (m *model) unalerted() bool {
-	if !m.keeps() || m.row.Needs != ledger.NeedsStopped && m.row.Needs != ledger.NeedsUncertain {
-		return false
+	told := false
+	for _, alert := range m.alerts {
+		told = told || !alert.Before(m.row.UpdatedAt)
 	}
-	for _, stop := range m.stops {
-		told := false
-		for _, alert := range m.alerts {
-			told = told || !alert.Before(stop)
-		}
-		if !told {
-			return true
-		}
-	}
-	return false
+	return m.row.Needs != ledger.NeedsNobody && !told
 }
 
 // due is said of a policy's rows at a time, with a horizon.

@@ -244,7 +244,6 @@ func disputedIsNotDue(f *fixture) {
 		f.same(before)
 		f.sameWords(c.ID, words)
 	})
-	f.unalerted() // they stand in the queue for another reason
 }
 
 func nextAttempt(f *fixture) {

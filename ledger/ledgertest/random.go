@@ -110,7 +110,7 @@ func randomSequence(f *fixture, p ledger.Policy) {
 			f.listsAgree(models, ledger.Due{Policy: p, At: At(d.clock), Horizon: time.Hour})
 		}
 		// a row that has come to its end is followed by another
-		if m.row.Status == ledger.Accepted && d.IntN(6) == 0 {
+		if m.row.Status == ledger.Accepted && m.row.Needs == ledger.NeedsNobody && d.IntN(6) == 0 {
 			models[i], before[i] = &model{told: map[string]bool{}}, ledger.Submission{}
 			d.claims[i] = newDice(seed, 1).claims[0]
 		}
@@ -121,7 +121,7 @@ func randomSequence(f *fixture, p ledger.Policy) {
 func kindsOfCalls(p ledger.Policy) []string {
 	all := []string{"claim", "settle", "doubt", "release", "decide", "decide", "lapse", "lapse claims", "mark unsent", "store", "take", "dispute"}
 	if p == ledger.Hold {
-		return append(all, "claim", "claim", "claim")
+		return append(all, "claim", "claim", "claim", "alert")
 	}
 	return append(all, "store", "take", "take", "take", "doubt", "release", "alert")
 }

@@ -16,6 +16,7 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Ledger) {
 		claimChecks(), settleChecks(), lateChecks(), endChecks(), disputeChecks(),
 		decisionChecks(), raceChecks(), sweepChecks(), recordChecks(), contextChecks(),
 		storeChecks(), takeChecks(), policyChecks(), wipeChecks(), allowanceChecks(), courierChecks(), randomChecks(),
+		forgetChecks(), restoreChecks(),
 	} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {

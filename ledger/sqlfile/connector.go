@@ -29,6 +29,12 @@ func NewExaminer(file string) *Connector {
 	return NewConnector(file, []Pragma{Busy, ReadOnly, Full}).withMode(examineMode(file))
 }
 
+// NewCopier is for a copy of a file that has to be there, and stays as it is.
+// VACUUM INTO writes a file of its own, which query_only would refuse as well.
+func NewCopier(file string) *Connector {
+	return NewConnector(file, []Pragma{Busy}).withMode(examineMode(file))
+}
+
 // withMode is a connector alike that opens the file in a mode of SQLite's, such
 // as ro or rw, which do not create it.
 // Source: https://www.sqlite.org/uri.html

@@ -31,6 +31,12 @@ func (d *DB) Claim(ctx context.Context, c ledger.NewClaim) (ledger.Claimed, erro
 var errClaimedFirst = errors.New("a message whose policy keeps its words is stored before it is claimed")
 
 func (t *transaction) claim(c ledger.NewClaim) (ledger.Claimed, error) {
+	if !t.restored.IsZero() {
+		n := ledger.NewEntry{ID: c.ID, Form: c.Form, Policy: c.Policy, PayloadHash: c.PayloadHash, At: c.At}
+		if row, unsure, err := t.unsure(n); unsure || err != nil {
+			return ledger.Claimed{Row: row}, err
+		}
+	}
 	now, lease, token := millis(c.At), millis(c.LeaseUntil), c.Token.String()
 	n, err := t.exec(claimNew, c.ID.String(), string(ledger.ReferenceOf(c.ID)), c.Form, string(c.Policy),
 		c.PayloadHash, now, token, lease, text(c.RelayEpoch))

@@ -40,7 +40,7 @@ var eventKinds = map[ledger.DecisionKind]ledger.EventKind{
 }
 
 func (t *transaction) decide(n ledger.Decision) (int64, error) {
-	seen := []any{millis(n.At), n.Seen.ID.String(), string(n.Seen.Status), millis(n.Seen.UpdatedAt), token(n.Seen.Claim)}
+	seen := []any{millis(n.At), n.Seen.ID.String(), string(n.Seen.Status), zeroMillis(n.Seen.UpdatedAt), token(n.Seen.Claim)}
 	switch n.Kind {
 	case ledger.Received:
 		return t.exec(decideReceived, append([]any{ledger.Operator(n.By)}, seen...)...)

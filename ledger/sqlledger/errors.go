@@ -17,7 +17,7 @@ func endsTransaction(err error) bool {
 		return false
 	}
 	for _, own := range []error{ledger.ErrStale, ledger.ErrClaimed, ledger.ErrFinal, ledger.ErrUnseen,
-		ledger.ErrNoWords, ledger.ErrNotStopped, errNoRow} {
+		ledger.ErrNoWords, ledger.ErrNotStopped, ledger.ErrNotRestored, errNoRow} {
 		if errors.Is(err, own) {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"formledger/ledger"
 	"formledger/ledger/sqlfile"
@@ -45,6 +46,21 @@ func ExamineKept(ctx context.Context, file string) ([]ledger.Kept, error) {
 		return nil, fmt.Errorf("reading the ledger %s: %w", file, err)
 	}
 	return collect(rows, scanKept)
+}
+
+// ExamineRestored is when the ledger was restored, or zero if no restore is
+// pending; it leaves everything as it is, as Examine does.
+func ExamineRestored(ctx context.Context, file string) (time.Time, error) {
+	db := sql.OpenDB(sqlfile.NewExaminer(file))
+	defer db.Close()
+	if version, err := readVersion(ctx, db); err != nil || version == 0 {
+		return time.Time{}, err
+	}
+	found, err := texts(ctx, db, statements[readRestored])
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading the ledger %s: %w", file, err)
+	}
+	return restoredAt(found)
 }
 
 // firstWithOutbox is the version of the schema that came with the outbox.

@@ -57,12 +57,10 @@ func (d *DB) Due(ctx context.Context, q ledger.Due) ([]ledger.Submission, error)
 }
 
 // unalerted starts from the operator's queue. An alert of the same millisecond
-// came after the stop, as nobody alerts of what has not happened.
-const unalerted = `SELECT ` + columns + ` FROM submissions
- WHERE needs IN ('stopped', 'uncertain') AND policy IN ('queue', 'retry')
- AND EXISTS (SELECT 1 FROM events stop WHERE stop.submission = submissions.id AND stop.kind = 'stopped'
-  AND NOT EXISTS (SELECT 1 FROM events told WHERE told.submission = stop.submission AND told.at >= stop.at
-   AND told.kind IN ('alerted', 'alert_failed')))
+// came after the change, as nobody alerts of what has not happened.
+const unalerted = `SELECT ` + columns + ` FROM submissions WHERE needs IS NOT NULL
+ AND NOT EXISTS (SELECT 1 FROM events told WHERE told.submission = submissions.id AND told.at >= submissions.updated_at
+  AND told.kind IN ('alerted', 'alert_failed'))
  ORDER BY created_at, id LIMIT $1`
 
 // Unalerted lists rows that nobody was told of; see ledger.Ledger.

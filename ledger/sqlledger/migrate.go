@@ -14,7 +14,7 @@ import (
 
 // schemaVersion is the version of schema.sql. A database of a newer one is
 // refused: an older program would not keep its promises.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // upgrades lead from one version to the next, the first one from version 1. They
 // are never edited: databases of all versions are about.
@@ -27,6 +27,15 @@ var upgrades = []string{
     next_attempt BIGINT NOT NULL
 );
 CREATE INDEX outbox_next ON outbox (next_attempt);`,
+	// to 3: old cases can be forgotten
+	`DROP TRIGGER events_keep_rows;
+CREATE TRIGGER events_keep_rows BEFORE DELETE ON events
+WHEN NOT EXISTS (SELECT 1 FROM submissions WHERE id = OLD.submission AND created_at = 0 AND updated_at = 0)
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+DROP TRIGGER events_count_up;
+CREATE TRIGGER events_count_up BEFORE UPDATE OF times, last_at ON events
+WHEN OLD.kind <> 'conflict' AND OLD.kind <> 'forgotten' OR NEW.times <= OLD.times OR NEW.last_at < OLD.last_at
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;`,
 }
 
 // migrate makes the schema in an empty database, brings an older one up to date,

@@ -19,11 +19,14 @@ import (
 	"formledger/ledger/sqlfile"
 )
 
-// versionOne makes a database as the first version left it, with a row of every
-// status and need, and their events.
-func versionOne(t *testing.T, file string) {
+// versionOne makes a database as the first version left it.
+func versionOne(t *testing.T, file string) { oldVersion(t, file, 1) }
+
+// oldVersion makes a database as a version left it, with a row of every status
+// and need, and their events; if it has an outbox, also with words.
+func oldVersion(t *testing.T, file string, version int) {
 	t.Helper()
-	schema, err := os.ReadFile(filepath.Join("testdata", "schema-1.sql"))
+	schema, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("schema-%d.sql", version)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +41,11 @@ func versionOne(t *testing.T, file string) {
 		`'019424f0-0000-7000-8000-000000000004', 'D', 'jobs', 'hold', '` + hash + `', 'uncertain', 6, '` + claim + `', 9, 1, 1, 1, 'timeout/dot', NULL, NULL, 7, NULL, 'uncertain'`,
 		`'019424f0-0000-7000-8000-000000000005', 'E', 'jobs', 'hold', '` + hash + `', 'uncertain', 8, '` + claim + `', 9, 1, 1, 1, 'timeout/dot', NULL, NULL, 9, 9, NULL`,
 	}
-	statements := []string{`PRAGMA journal_mode = WAL`, string(schema), `INSERT INTO meta VALUES ('schema_version', '1'), ('epoch', 'an epoch')`}
+	statements := []string{`PRAGMA journal_mode = WAL`, string(schema), fmt.Sprintf(`INSERT INTO meta VALUES ('schema_version', '%d'), ('epoch', 'an epoch')`, version)}
+	if version >= firstWithOutbox {
+		rows = append(rows, `'019424f0-0000-7000-8000-000000000006', 'F', 'jobs', 'queue', '`+hash+`', 'processing', 10, NULL, NULL, 8, 8, 0, 'refused/rcpt', NULL, NULL, 11, NULL, 'stopped'`)
+		statements = append(statements, `INSERT INTO outbox VALUES ('019424f0-0000-7000-8000-000000000006', 'seal-1', 'v1.c2VhbGVk', 12)`)
+	}
 	for _, r := range rows {
 		statements = append(statements, insert+`(`+r+`)`)
 	}
@@ -51,9 +58,15 @@ func versionOne(t *testing.T, file string) {
 // look opens a database beside the ledger, as it stands.
 func lookAt(t *testing.T, file string) *sql.DB {
 	t.Helper()
-	db := sql.OpenDB(sqlfile.NewConnector(file, []sqlfile.Pragma{sqlfile.Busy, sqlfile.ReadOnly}))
-	t.Cleanup(func() { db.Close() })
+	db, leave := lookIn(file)
+	t.Cleanup(leave)
 	return db
+}
+
+// lookIn is lookAt for as long as the caller wants it.
+func lookIn(file string) (db *sql.DB, leave func()) {
+	db = sql.OpenDB(sqlfile.NewConnector(file, []sqlfile.Pragma{sqlfile.Busy, sqlfile.ReadOnly}))
+	return db, func() { db.Close() }
 }
 
 // table reads a whole query as text.
@@ -100,18 +113,34 @@ func schemaOf(t *testing.T, file string) []string {
 
 func contentOf(t *testing.T, file string) [][]string {
 	t.Helper()
-	db := lookAt(t, file)
+	db, leave := lookIn(file)
+	defer leave()
 	return [][]string{
 		table(t, db, `SELECT * FROM submissions ORDER BY id`), table(t, db, `SELECT * FROM events ORDER BY id`),
-		table(t, db, `SELECT * FROM meta WHERE name <> 'schema_version' ORDER BY name`),
+		table(t, db, `SELECT * FROM meta WHERE name <> 'schema_version' ORDER BY name`), outboxOf(t, db),
 	}
 }
 
-func TestADatabaseOfVersionOneIsBroughtUpToDate(t *testing.T) {
+// outboxOf is empty where there is none yet.
+func outboxOf(t *testing.T, db *sql.DB) []string {
+	t.Helper()
+	if len(table(t, db, `SELECT 1 FROM sqlite_schema WHERE name = 'outbox'`)) == 0 {
+		return nil
+	}
+	return table(t, db, `SELECT * FROM outbox ORDER BY submission`)
+}
+
+func TestADatabaseOfAnOlderVersionIsBroughtUpToDate(t *testing.T) {
+	for version := 1; version < schemaVersion; version++ {
+		t.Run(fmt.Sprint("version ", version), func(t *testing.T) { broughtUpToDate(t, version) })
+	}
+}
+
+func broughtUpToDate(t *testing.T, version int) {
 	old, fresh := tempFile(t), tempFile(t)
-	versionOne(t, old)
+	oldVersion(t, old, version)
 	before := contentOf(t, old)
-	if len(before[0]) != 5 || len(before[1]) != 2 {
+	if len(before[0]) < 5 || len(before[1]) != 2 {
 		t.Fatalf("%d rows and %d events", len(before[0]), len(before[1]))
 	}
 	if made, err := Examine(t.Context(), old); !made || err != nil {
@@ -180,7 +209,7 @@ func TestAFailedUpgradeChangesNothing(t *testing.T) {
 	if err == nil {
 		d.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), "version 2") {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint("version ", schemaVersion)) {
 		t.Errorf("Open: %v", err)
 	}
 	if diff := cmp.Diff(schema, schemaOf(t, file)) + cmp.Diff(content, contentOf(t, file)); diff != "" {

@@ -3,9 +3,11 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 
 	"formledger/ledger"
 	"formledger/ledger/sqlfile"
@@ -25,6 +27,8 @@ type DB struct {
 	slots  chan struct{} // one for each connection of reader
 	writer *writer
 	row    *sql.Stmt
+	lock   *sqlfile.Lock
+	unlock sync.Once
 }
 
 var _ ledger.Ledger = (*DB)(nil)
@@ -42,6 +46,26 @@ func Open(ctx context.Context, file string, o Options) (*DB, error) {
 	if err := sqlfile.Prepare(file); err != nil {
 		return nil, err
 	}
+	lock, err := sqlfile.Share(file)
+	if err != nil {
+		return nil, inUse(file, err)
+	}
+	d, err := open(ctx, file, o)
+	if err != nil {
+		return nil, errors.Join(err, lock.Release())
+	}
+	d.lock = lock
+	return d, nil
+}
+
+func inUse(file string, err error) error {
+	if errors.Is(err, sqlfile.ErrInUse) {
+		return fmt.Errorf("the ledger %s is being restored right now; please start again when that is done", file)
+	}
+	return err
+}
+
+func open(ctx context.Context, file string, o Options) (*DB, error) {
 	if err := refuseForeign(ctx, file); err != nil {
 		return nil, fmt.Errorf("opening the ledger %s: %w", file, err)
 	}

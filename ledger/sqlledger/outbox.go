@@ -31,6 +31,11 @@ func (d *DB) Store(ctx context.Context, n ledger.NewEntry) (ledger.Stored, error
 var errNothingSealed = errors.New("there are no sealed words to store")
 
 func (t *transaction) store(n ledger.NewEntry) (ledger.Stored, error) {
+	if !t.restored.IsZero() {
+		if row, unsure, err := t.unsure(n); unsure || err != nil {
+			return ledger.Stored{Row: row}, err
+		}
+	}
 	inserted, err := t.exec(storeNew, n.ID.String(), string(ledger.ReferenceOf(n.ID)), n.Form, string(n.Policy),
 		n.PayloadHash, millis(n.At), n.AttemptCap, n.ClaimCap)
 	if err != nil {
@@ -95,7 +100,7 @@ func (t *transaction) take(c ledger.NewClaim) (ledger.Taken, error) {
 func (t *transaction) wipe(id string) error {
 	n, err := t.exec(wipeWords, id)
 	if n > 0 {
-		*t.untidy = true
+		t.untidy = true
 	}
 	return err
 }

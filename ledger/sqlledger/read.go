@@ -155,7 +155,9 @@ func (d *DB) Broken() <-chan struct{} { return d.writer.broken }
 
 // Close finishes what was handed over and closes the database.
 func (d *DB) Close() error {
-	return errors.Join(d.writer.close(), d.row.Close(), d.reader.Close())
+	err := errors.Join(d.writer.close(), d.row.Close(), d.reader.Close())
+	d.unlock.Do(func() { err = errors.Join(err, d.lock.Release()) })
+	return err
 }
 
 // collect reads all rows and closes them.
@@ -183,7 +185,7 @@ func scanRow(rows *sql.Rows) (s ledger.Submission, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.CreatedAt, s.UpdatedAt, s.Doubted = instant(created), instant(updated), doubted == 1
+	s.CreatedAt, s.UpdatedAt, s.Doubted = sinceZero(created), sinceZero(updated), doubted == 1
 	s.LeaseUntil, s.ClosedAt = maybeInstant(lease), maybeInstant(closed)
 	s.RelayEpoch, s.LastError, s.AcceptedBy = epoch.String, lastError.String, acceptedBy.String
 	s.Receipt, s.Needs = receipt.String, ledger.Need(needs.String)

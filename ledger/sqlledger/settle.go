@@ -105,9 +105,10 @@ func (t *transaction) settledLate(a ledger.Acknowledgment) error {
 }
 
 // confirm notes an acknowledgment of a row that an operator had declared
-// accepted. One that the relay had settled is a repeat, and is no event.
+// accepted. One that the relay had settled is a repeat, and is no event; so is
+// one of a row that is forgotten, as nobody knows any more who had settled that.
 func (t *transaction) confirm(row ledger.Submission, a ledger.Acknowledgment) error {
-	if row.AcceptedBy == ledger.AcceptedByRelay {
+	if row.AcceptedBy == ledger.AcceptedByRelay || row.Forgotten() {
 		return nil
 	}
 	return t.recordOnce(eventOf(a, ledger.EventConfirmed))

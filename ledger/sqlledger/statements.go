@@ -46,6 +46,17 @@ const (
 	lapsedRows
 	markUnsent
 	setRelayState
+	takeDuty
+	readRestored
+	setMeta
+	endRestored
+	openRows
+	restoreRow
+	storeUnsure
+	forgetRow
+	forgetEvents
+	countForgotten
+	noteForgotten
 	statementCount
 )
 
@@ -95,8 +106,9 @@ var statements = [statementCount]string{
 	decideReceived: `UPDATE submissions SET accepted_by = CASE WHEN status = 'accepted' THEN accepted_by ELSE $1 END,
  status = 'accepted', needs = NULL, ` + grow("$2") + seen,
 
+	// a case that was forgotten begins anew
 	decideNotReceived: `UPDATE submissions SET status = 'processing', claim = NULL, lease_until = NULL, needs = NULL,
- closed_at = NULL, last_error = $1, ` + onceMore + `, ` + grow("$2") + seen + ` AND status <> 'accepted'`,
+ closed_at = NULL, created_at = CASE WHEN created_at = 0 THEN $2 ELSE created_at END, last_error = $1, ` + onceMore + `, ` + grow("$2") + seen + ` AND status <> 'accepted'`,
 
 	decideSendAgain: `UPDATE submissions SET needs = NULL, ` + onceMore + `, ` + grow("$1") + `
  WHERE id = $2 AND status = $3 AND updated_at = $4 AND claim IS NOT DISTINCT FROM $5
@@ -130,7 +142,43 @@ var statements = [statementCount]string{
 
 	setRelayState: `INSERT INTO meta (name, value) VALUES ('relay_state', $1)
  ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+
+	// the value is the end in 16 digits, so that texts compare as times do, and the holder
+	takeDuty: `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+ WHERE substr(meta.value, 17) = $3 OR meta.value < $4 OR meta.value > $5`,
+
+	readRestored: `SELECT value FROM meta WHERE name = 'restored_at'`,
+
+	setMeta: `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+
+	endRestored: `DELETE FROM meta WHERE name = 'restored_at'`,
+
+	openRows: `SELECT ` + columns + ` FROM submissions WHERE status = 'processing' AND closed_at IS NULL ORDER BY created_at, id`,
+
+	restoreRow: `UPDATE submissions SET status = 'uncertain', claim = NULL, lease_until = NULL, doubted = 1,
+ last_error = $1, needs = 'disputed', ` + grow("$2") + ` WHERE id = $3`,
+
+	storeUnsure: insertOrNothing + ` submissions
+ (id, reference, form, policy, payload_hash, status, created_at, attempt_cap, claim_cap, doubted, last_error, updated_at, needs)
+ VALUES ($1, $2, $3, $4, $5, 'uncertain', $6, $7, $8, 1, $9, $6, 'disputed')`,
+
+	forgetRow: `UPDATE submissions SET created_at = 0, updated_at = 0, claim = NULL, lease_until = NULL, relay_epoch = NULL,
+ claims = 0, claim_cap = 0, attempts = 0, attempt_cap = 0, doubted = 0, last_error = NULL, receipt = NULL,
+ accepted_by = CASE WHEN status = 'accepted' THEN 'forgotten' END WHERE id = $2 AND ` + forgettable,
+
+	forgetEvents: `DELETE FROM events WHERE submission = $1`,
+
+	countForgotten: `UPDATE events SET times = times + $1
+ WHERE submission = $2 AND kind = 'forgotten' AND at = $3 AND actor = $4 AND note = $5`,
+
+	noteForgotten: `INSERT INTO events (id, submission, at, kind, actor, note, times, last_at)
+ VALUES ($1, $2, $3, 'forgotten', $4, $5, $6, $3)`,
 }
+
+// forgettable is a case that has ended, whose last change is older than $1, and
+// which is not forgotten yet.
+const forgettable = `updated_at > 0 AND updated_at < $1 AND needs IS NULL
+ AND (status = 'accepted' OR closed_at IS NOT NULL) AND (status <> 'processing' OR claim IS NULL)`
 
 // seen is the condition of a decision: the row as the operator saw it, and no
 // send under way.

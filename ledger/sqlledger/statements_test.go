@@ -38,6 +38,7 @@ func TestStatementsOfMachinesLeaveDisputedRows(t *testing.T) {
 		endCall:        "as Submission.After says, of the row that was read: a lapse keeps the need",
 		takeWaiting:    "takes rows in no need",
 		decideReceived: "a person", decideNotReceived: "a person", decideClose: "a person", decideSendAgain: "a person",
+		restoreRow: "a person, and it disputes", forgetRow: "a person; takes rows in no need",
 		claimFree: "takes rows in no need or unsent", markUnsent: "takes rows in no need",
 	}
 	for i, s := range statements {

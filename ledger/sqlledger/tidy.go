@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"formledger/ledger/sqlfile"
 )
@@ -15,6 +16,29 @@ import (
 func (d *DB) Tidy(ctx context.Context) error {
 	return d.writer.submit(ctx, &write{between: (*writer).tidy})
 }
+
+// TidyNow goes on with that until it is done. When the context ends first it says
+// so: somebody was in the way all the time.
+func (d *DB) TidyNow(ctx context.Context) error {
+	for {
+		done := false
+		err := d.writer.submit(ctx, &write{between: func(w *writer) error {
+			err := w.tidy()
+			done = !w.untidy
+			return err
+		}})
+		if err != nil || done {
+			return err
+		}
+		select {
+		case <-time.After(tidyPause):
+		case <-ctx.Done():
+			return fmt.Errorf("emptying the ledger's log, which others are reading: %w", ctx.Err())
+		}
+	}
+}
+
+const tidyPause = 50 * time.Millisecond
 
 // tidy runs on the writer's goroutine, outside a transaction. The usual waiting
 // for others would keep all writers waiting too.

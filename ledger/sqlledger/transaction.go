@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // transaction is the writer's connection, with its prepared statements and the
@@ -17,17 +18,23 @@ type transaction struct {
 	prepared   [statementCount]*sql.Stmt
 	beginStmt  *sql.Stmt
 	commitStmt *sql.Stmt
-	untidy     *bool // becomes true with words that are wiped
+	*notes
+}
+
+// notes are what the writer knows beyond its connections.
+type notes struct {
+	untidy   bool      // wiped words may still lie in the log, as also at the start
+	restored time.Time // zero: no restore is pending
 }
 
 var uncancelled = context.Background()
 
-func connect(db *sql.DB, untidy *bool) (*transaction, error) {
+func connect(db *sql.DB, n *notes) (*transaction, error) {
 	conn, err := db.Conn(uncancelled)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
-	t := &transaction{conn: conn, untidy: untidy}
+	t := &transaction{conn: conn, notes: n}
 	if err := t.prepare(); err != nil {
 		t.discard()
 		return nil, err
@@ -64,10 +71,16 @@ func (t *transaction) carry(op *write) error {
 	if !op.atomic {
 		return op.do(t)
 	}
+	return t.atomically(op.do)
+}
+
+// atomically runs statements that stand or fall together. It may be nested.
+// Source: https://www.sqlite.org/lang_savepoint.html
+func (t *transaction) atomically(do func(*transaction) error) error {
 	if _, err := t.conn.ExecContext(uncancelled, "SAVEPOINT caller"); err != nil {
 		return err
 	}
-	err := op.do(t)
+	err := do(t)
 	if err != nil && !endsTransaction(err) {
 		if _, undo := t.conn.ExecContext(uncancelled, "ROLLBACK TO caller"); undo != nil {
 			return undo

@@ -45,7 +45,7 @@ type writer struct {
 	tx    *transaction // nil: no connection at the moment
 	crowd float64      // the largest batch of late
 
-	untidy bool // wiped words may still lie in the log, as also at the start
+	notes
 }
 
 func newWriter(db *sql.DB, o Options) *writer {
@@ -54,7 +54,7 @@ func newWriter(db *sql.DB, o Options) *writer {
 		queue:   make(chan *write, 4*o.MaxBatch),
 		stopped: make(chan struct{}),
 		broken:  make(chan struct{}),
-		untidy:  true,
+		notes:   notes{untidy: true},
 	}
 }
 
@@ -69,7 +69,11 @@ func (w *writer) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.tx, err = connect(w.db, &w.untidy); err != nil {
+	if w.tx, err = connect(w.db, &w.notes); err != nil {
+		return err
+	}
+	if w.restored, err = w.tx.pendingRestore(); err != nil {
+		w.tx.close()
 		return err
 	}
 	go w.run()
@@ -262,7 +266,7 @@ func (w *writer) reconnect() error {
 	if w.tx != nil {
 		return nil
 	}
-	tx, err := connect(w.db, &w.untidy)
+	tx, err := connect(w.db, &w.notes)
 	if err != nil {
 		return err
 	}

@@ -1,31 +1,54 @@
 package desk
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
+	"sync"
 	"time"
 
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
-	"formledger/relay/netcause"
+	"formledger/ledger"
 )
 
-// Alert says that a message needs somebody. It holds no word of the message, and
-// nothing by which a stranger could reach its receipt.
-type Alert struct {
-	Reference, Form, Needs, Cause string
+// AlertKind is what an alert is about, as its receivers read it.
+type AlertKind string
 
-	At time.Time // when it came to need somebody
+// The kinds of alerts.
+const (
+	NeedsSomebody  AlertKind = "formledger.needs_somebody"  // references came to need somebody
+	StillOpen      AlertKind = "formledger.still_open"      // the queue has waited long
+	RelayFailing   AlertKind = "formledger.relay_failing"   // the relay is not reached
+	RelayRecovered AlertKind = "formledger.relay_recovered" // it is reached again
+	TestAlert      AlertKind = "formledger.test"            // nothing has happened
+)
+
+// Alert is one message to somebody, however many references it is about. It holds
+// no word of an enquiry, and nothing by which a stranger could reach a receipt.
+type Alert struct {
+	ID         string // the same whenever the same is told again
+	Kind       AlertKind
+	At         time.Time
+	References []AlertReference  // the oldest, alertLists of them at most
+	Count      int               // of all references
+	Oldest     time.Time         // since when the oldest needs somebody
+	Relay      ledger.RelayState // of RelayFailing
 }
+
+// AlertReference is one reference that needs somebody.
+type AlertReference struct {
+	Reference ledger.Reference
+	Form      string
+	Needs     ledger.Need
+	Cause     string    // its code, never content
+	Since     time.Time // when it came to need somebody
+	Link      string    // the page to decide it on; empty: there is none
+}
+
+const (
+	alertLists = 20 // references that an alert names
+	alertTime  = 10 * time.Second
+)
 
 // AlertError is why nobody could be told. It holds neither the address, which
 // may be a secret, nor what the other side said.
@@ -36,140 +59,72 @@ type AlertError struct {
 
 func (e *AlertError) Error() string { return e.Why }
 
-// Webhook tells somebody by a POST of JSON, signed as Standard Webhooks are
-// (https://www.standardwebhooks.com).
-type Webhook struct {
-	url    string
-	signer *standardwebhooks.Webhook
-	client *http.Client
-	now    func() time.Time
-}
-
+// What stands as the cause of an alert that failed, beside the codes of netcause.
 const (
-	alertTime       = 10 * time.Second
-	alertType       = "formledger.needs_somebody"
-	longestHeader   = 64 << 10 // bytes of the reply
-	minSecretBytes  = 24       // as Standard Webhooks wants it
-	secretPrefix    = "whsec_"
 	codeRefused     = "alert_refused"
 	codeUnreachable = "alert_failed"
+	codeBusy        = "alert_busy"
+	codeNoChannel   = "no_channel"
 )
 
-// CheckWebhook finds what is wrong with an address.
-func CheckWebhook(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" || (u.Scheme != "https" && u.Scheme != "http") || u.User != nil || u.Fragment != "" {
-		return errors.New("alert: url is not an address like https://alerts.example.com/formledger")
-	}
-	return nil
+// Channel is a way to tell somebody.
+type Channel interface {
+	// Name is that of its kind, such as ntfy. It is no secret.
+	Name() string
+	// Raise tells somebody once, within alertTime. An error is an *AlertError.
+	Raise(ctx context.Context, a Alert) error
 }
 
-// HostOf is the part of an address that is no secret.
-func HostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
+// Told is how an alert went on one channel.
+type Told struct {
+	Channel string
+	Err     *AlertError // nil: it took the alert
 }
 
-// NewWebhook checks an address and a secret, which is base64 of 24 bytes or more,
-// with or without whsec_ before it. It connects to nothing.
-func NewWebhook(address, secret string) (*Webhook, error) {
-	if err := CheckWebhook(address); err != nil {
-		return nil, err
+// RaiseOn tells somebody on all channels at once.
+func RaiseOn(ctx context.Context, channels []Channel, a Alert) []Told {
+	all := make([]Told, len(channels))
+	var tries sync.WaitGroup
+	for i, c := range channels {
+		tries.Go(func() { all[i] = Told{c.Name(), alertError(c.Raise(ctx, a))} })
 	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
-	if err != nil || len(key) < minSecretBytes {
-		return nil, fmt.Errorf("alert: the secret has to be base64 of %d bytes or more, such as openssl rand -base64 32 prints", minSecretBytes)
-	}
-	signer, err := standardwebhooks.NewWebhookRaw(key)
-	if err != nil {
-		return nil, errors.New("alert: the secret cannot be used")
-	}
-	return &Webhook{url: address, signer: signer, client: oneRequest(), now: time.Now}, nil
+	tries.Wait()
+	return all
 }
 
-// oneRequest is a client that makes the one request that it is told to: a fresh
-// connection, no redirect, and no proxy that the environment names.
-func oneRequest() *http.Client {
-	return &http.Client{
-		Timeout:       alertTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext:            (&net.Dialer{Timeout: alertTime}).DialContext,
-			TLSHandshakeTimeout:    alertTime,
-			DisableKeepAlives:      true,
-			DisableCompression:     true,
-			MaxResponseHeaderBytes: longestHeader,
-		},
+// anybody reports whether one channel took the alert.
+func anybody(told []Told) bool {
+	for _, t := range told {
+		if t.Err == nil {
+			return true
+		}
 	}
+	return false
 }
 
-// alertBody is what is posted.
-type alertBody struct {
-	Type      string    `json:"type"`
-	Timestamp time.Time `json:"timestamp"`
-	Data      alertData `json:"data"`
+// alertAbout is an alert of rows, oldest first. The same rows as they are make the
+// same ID, so that a receiver can tell that it has been told before.
+func alertAbout(kind AlertKind, rows []ledger.Submission, console string, now time.Time) Alert {
+	a := Alert{Kind: kind, At: now, Count: len(rows)}
+	hash := sha256.New()
+	fmt.Fprintln(hash, kind)
+	for i, row := range rows {
+		fmt.Fprintln(hash, row.ID, row.UpdatedAt.UnixMilli())
+		if a.Oldest.IsZero() || row.UpdatedAt.Before(a.Oldest) {
+			a.Oldest = row.UpdatedAt
+		}
+		if i < alertLists {
+			a.References = append(a.References, referenceOf(row, console))
+		}
+	}
+	a.ID = "alert_" + hex.EncodeToString(hash.Sum(nil)[:16])
+	return a
 }
 
-type alertData struct {
-	Reference string `json:"reference"`
-	Form      string `json:"form"`
-	Needs     string `json:"needs"`
-	Cause     string `json:"cause"`
-}
-
-// Raise makes one request, and fails with an *AlertError unless the answer is a
-// 2xx. The webhook-id is the same whenever the same alert is raised again, so that
-// the receiver can tell.
-func (w *Webhook) Raise(ctx context.Context, a Alert) error {
-	body, err := json.Marshal(alertBody{alertType, a.At.UTC(), alertData{a.Reference, a.Form, a.Needs, a.Cause}})
-	if err != nil {
-		return &AlertError{codeUnreachable, "the alert could not be written"}
+func referenceOf(row ledger.Submission, console string) AlertReference {
+	r := AlertReference{Reference: row.Reference, Form: row.Form, Needs: row.Needs, Cause: row.LastError, Since: row.UpdatedAt}
+	if console != "" {
+		r.Link = console + "/r/" + string(row.Reference)
 	}
-	r, err := w.request(ctx, fmt.Sprintf("alert_%s_%d", a.Reference, a.At.UnixMilli()), body)
-	if err != nil {
-		return &AlertError{codeUnreachable, "the request could not be made"}
-	}
-	answer, err := w.client.Do(r)
-	if err != nil {
-		return unreached(err)
-	}
-	answer.Body.Close() // unread: the status is the answer
-	if answer.StatusCode < 200 || answer.StatusCode > 299 {
-		return &AlertError{codeRefused, "the receiver answered " + strconv.Itoa(answer.StatusCode)}
-	}
-	return nil
-}
-
-func (w *Webhook) request(ctx context.Context, id string, body []byte) (*http.Request, error) {
-	now := w.now()
-	signature, err := w.signer.Sign(id, now, body)
-	if err != nil {
-		return nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.GetBody = nil // or the transport might send it twice
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "formledger")
-	r.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	r.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	r.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
-	return r, nil
-}
-
-// unreached names an error of the way there. Its text would hold the address.
-func unreached(err error) *AlertError {
-	code := netcause.Of(err)
-	switch code {
-	case "":
-		return &AlertError{codeUnreachable, "the receiver could not be reached"}
-	case netcause.Timeout:
-		return &AlertError{code, "the receiver did not answer in time; it may have the alert all the same"}
-	}
-	return &AlertError{code, "the receiver could not be reached (" + code + ")"}
+	return r
 }

@@ -15,6 +15,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"formledger/ledger"
 	"formledger/relay/desk"
 )
 
@@ -61,9 +62,45 @@ func (r *receiver) got() []string {
 	return r.bodies
 }
 
-var stopped = desk.Alert{Reference: "YYH9-FP7R-Y5A9", Form: "contact", Needs: "stopped", Cause: "for_good:smtp_550@rcpt", At: time.Unix(1_800_000_000, 0)}
+// posted is what a receiver reads.
+type posted struct {
+	Type      string
+	Timestamp time.Time
+	Data      struct {
+		References []postedReference
+		Count      int
+		Oldest     *time.Time
+		Relay      *struct {
+			FailingSince time.Time `json:"failing_since"`
+			Cause        string
+		}
+	}
+}
 
-func newHook(t *testing.T, url string) *desk.Webhook {
+type postedReference struct {
+	Reference, Form, Needs, Cause, Link string
+	Since                               time.Time
+}
+
+// last reads the newest of so many alerts.
+func (r *receiver) last(count int) posted {
+	r.t.Helper()
+	var p posted
+	all := r.got()
+	if len(all) != count {
+		r.t.Fatalf("%d alerts, want %d: %v", len(all), count, all)
+	}
+	must(r.t, json.Unmarshal([]byte(all[len(all)-1]), &p))
+	return p
+}
+
+var stopped = desk.Alert{
+	ID: "alert_1", Kind: desk.NeedsSomebody, At: time.Unix(1_800_000_000, 0), Count: 1, Oldest: time.Unix(1_799_999_900, 0),
+	References: []desk.AlertReference{{Reference: "YYH9-FP7R-Y5A9", Form: "contact", Needs: ledger.NeedsStopped, Cause: "for_good:smtp_550@rcpt",
+		Since: time.Unix(1_799_999_900, 0), Link: "https://desk.example.com/r/YYH9-FP7R-Y5A9"}},
+}
+
+func newHook(t *testing.T, url string) desk.Channel {
 	t.Helper()
 	hook, err := desk.NewWebhook(url, hookSecret)
 	must(t, err)
@@ -75,17 +112,20 @@ func TestAnAlertIsSignedAndHoldsWhatIsNeeded(t *testing.T) {
 	hook := newHook(t, r.URL+"/alerts?team=ops")
 	must(t, hook.Raise(context.Background(), stopped))
 	must(t, hook.Raise(context.Background(), stopped))
-	var body struct {
-		Type, Timestamp string
-		Data            map[string]string
+	want := `{"type":"formledger.needs_somebody","timestamp":"2027-01-15T08:00:00Z","data":{"references":[{"reference":"YYH9-FP7R-Y5A9","form":"contact",` +
+		`"needs":"stopped","cause":"for_good:smtp_550@rcpt","since":"2027-01-15T07:58:20Z","link":"https://desk.example.com/r/YYH9-FP7R-Y5A9"}],` +
+		`"count":1,"oldest":"2027-01-15T07:58:20Z"}}`
+	if got := r.got()[0]; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	must(t, json.Unmarshal([]byte(r.got()[0]), &body))
-	if body.Type != "formledger.needs_somebody" || body.Timestamp != "2027-01-15T08:00:00Z" || len(body.Data) != 4 ||
-		body.Data["reference"] != stopped.Reference || body.Data["form"] != "contact" || body.Data["needs"] != "stopped" || body.Data["cause"] != stopped.Cause {
-		t.Errorf("%s", r.got()[0])
-	}
-	if r.ids[0] != r.ids[1] || !strings.Contains(r.ids[0], stopped.Reference) {
+	if r.ids[0] != "alert_1" || r.ids[0] != r.ids[1] {
 		t.Errorf("the same alert came as %v", r.ids)
+	}
+	failing := desk.Alert{ID: "x", Kind: desk.RelayFailing, At: time.Unix(1_800_000_000, 0), Relay: ledger.RelayState{FailingSince: time.Unix(1_799_999_000, 0), Cause: "dns@connect"}}
+	must(t, hook.Raise(context.Background(), failing))
+	want = `{"type":"formledger.relay_failing","timestamp":"2027-01-15T08:00:00Z","data":{"references":[],"count":0,"oldest":null,"relay":{"failing_since":"2027-01-15T07:43:20Z","cause":"dns@connect"}}}`
+	if got := r.got()[2]; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -148,5 +188,34 @@ func TestWebhooksThatCannotWork(t *testing.T) {
 	}
 	if host := desk.HostOf("https://alerts.example.com/hush"); host != "alerts.example.com" {
 		t.Errorf("the host is %q", host)
+	}
+}
+
+func TestAnAlertInPlainWords(t *testing.T) {
+	many := stopped
+	many.Count, many.Kind, many.At = 500, desk.StillOpen, many.Oldest.Add(5*time.Hour)
+	for range 19 {
+		many.References = append(many.References, stopped.References[0])
+	}
+	one := stopped
+	one.Kind = desk.StillOpen
+	failing := desk.Alert{Kind: desk.RelayFailing, Relay: ledger.RelayState{FailingSince: stopped.At, Cause: "dns@connect"}}
+	for _, c := range []struct {
+		a           desk.Alert
+		most        int
+		title, says string
+	}{
+		{stopped, 3500, "1 reference needs you", "YYH9-FP7R-Y5A9, form contact: sending has stopped (for_good:smtp_550@rcpt), since 15 Jan 07:58 UTC\nhttps://desk.example.com/r/YYH9-FP7R-Y5A9\n\nformledger queue shows"},
+		{one, 3500, "1 reference still needs you; it has waited a minute", "still needs you"},
+		{many, 3500, "500 references still need you; the oldest has waited 5 h", "and 480 more\n"},
+		{many, 1000, "500 references still need you; the oldest has waited 5 h", "and 495 more\n"},
+		{failing, 1000, "The mail system is not reached", "since 15 Jan 08:00 UTC (dns@connect)"},
+		{desk.Alert{Kind: desk.RelayRecovered}, 1000, "The mail system is reached again", "reaches the mail system again"},
+		{desk.Alert{Kind: desk.TestAlert}, 1000, "This is a test of formledger's alerts", "Nothing has happened"},
+	} {
+		text := c.a.Text(c.most)
+		if c.a.Title() != c.title || !strings.Contains(text, c.says) || len(text) > c.most {
+			t.Errorf("%q, %d bytes:\n%s", c.a.Title(), len(text), text)
+		}
 	}
 }

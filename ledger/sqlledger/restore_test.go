@@ -1,0 +1,461 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"formledger/ledger"
+	"formledger/ledger/ledgertest"
+)
+
+const afterwards = 100 * time.Hour
+
+var restoration = ledger.Restoration{At: ledgertest.At(afterwards), By: "ada", Note: "the disk had failed"}
+
+// restored puts a copy into a ledger's place, which nobody has open.
+func restored(t *testing.T, copied, file string) (disputed int, aside string) {
+	t.Helper()
+	s, err := Stage(t.Context(), copied, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if disputed, aside, err = s.Put(t.Context(), restoration); err != nil {
+		t.Error(err)
+	}
+	if err := s.Drop(); err != nil {
+		t.Error(err)
+	}
+	return disputed, aside
+}
+
+func closed(t *testing.T, d *DB) {
+	t.Helper()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func epochOf(t *testing.T, file string) string {
+	t.Helper()
+	db, leave := lookIn(file)
+	defer leave()
+	return table(t, db, `SELECT value FROM meta WHERE name = 'epoch'`)[0]
+}
+
+func TestARestorePutsTheCopyInPlaceAndKeepsWhatWasThere(t *testing.T) {
+	d := openTemp(t)
+	file, early := fileOf(t, d), claimed(t, d)
+	copied, _ := backedUp(t, file)
+	late := claimed(t, d)
+	before, epoch := contentOf(t, file), epochOf(t, file)
+	closed(t, d)
+	disputed, aside := restored(t, copied, file)
+	if want := filepath.Join(filepath.Dir(file), "ledger.before-restore-20260308T090607Z.db"); disputed != 1 || aside != want {
+		t.Errorf("%d disputed, %s", disputed, aside)
+	}
+	if diff := cmp.Diff(before, contentOf(t, aside)); diff != "" {
+		t.Errorf("what was there (-before +now):\n%s", diff)
+	}
+	now := openFile(t, file, Options{})
+	if row, err := now.Submission(t.Context(), early.ID); err != nil || row.Needs != ledger.NeedsDisputed || row.Status != ledger.Uncertain {
+		t.Errorf("%+v, %v", row, err)
+	}
+	if _, err := now.Submission(t.Context(), late.ID); !errors.Is(err, ledger.ErrUnseen) {
+		t.Error(err)
+	}
+	if at, err := now.Restored(t.Context()); err != nil || !at.Equal(toMilli(restoration.At)) {
+		t.Errorf("%v, %v", at, err)
+	}
+	if at, err := ExamineRestored(t.Context(), file); err != nil || !at.Equal(toMilli(restoration.At)) {
+		t.Errorf("ExamineRestored: %v, %v", at, err)
+	}
+	if epochOf(t, file) == epoch {
+		t.Error("the epoch has not changed")
+	}
+	for _, f := range []string{file, aside} {
+		if info, err := os.Stat(f); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", f, info.Mode(), err)
+		}
+	}
+}
+
+func TestARestoreWhereNoLedgerIs(t *testing.T) {
+	d := openTemp(t)
+	c := claimed(t, d)
+	copied, _ := backedUp(t, fileOf(t, d))
+	file := filepath.Join(t.TempDir(), "new", "ledger.db")
+	if disputed, aside := restored(t, copied, file); disputed != 1 || aside != "" {
+		t.Errorf("%d disputed, %q", disputed, aside)
+	}
+	if left := snapshot(t, filepath.Dir(file)); len(left) != 1 {
+		t.Errorf("%d files", len(left))
+	}
+	if row, err := openFile(t, file, Options{}).Submission(t.Context(), c.ID); err != nil || row.Needs != ledger.NeedsDisputed {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+func TestARestoreOverADamagedLedger(t *testing.T) {
+	d := openTemp(t)
+	claimed(t, d)
+	copied, _ := backedUp(t, fileOf(t, d))
+	for name, damage := range map[string]func(*testing.T, string){
+		"pages": damagedLedger,
+		"no database": func(t *testing.T, file string) {
+			for _, end := range []string{"", "-wal"} {
+				if err := os.WriteFile(file+end, []byte(strings.Repeat("zz"+end, 5000)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"its process died": died,
+	} {
+		file := tempFile(t)
+		damage(t, file)
+		was := snapshot(t, filepath.Dir(file))
+		_, aside := restored(t, copied, file)
+		now := snapshot(t, filepath.Dir(file))
+		if kept := now[filepath.Base(aside)]; len(kept) < len(was["ledger.db"]) || name == "no database" && kept != was["ledger.db"] {
+			t.Errorf("%s: what was there is not kept as it was", name)
+		}
+		if _, there := now["ledger.db-wal"]; there {
+			t.Errorf("%s: the old log lies beside the new ledger", name)
+		}
+		claimsNew(t, openFile(t, file, Options{}))
+	}
+}
+
+// claimsNew claims an ID that is new for certain.
+func claimsNew(t *testing.T, d *DB) {
+	t.Helper()
+	c := newerClaim()
+	if got, err := d.Claim(t.Context(), c); err != nil || !got.Owned {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func newerClaim() ledger.NewClaim {
+	c := ledgertest.Again(ledgertest.NewClaim(), afterwards+2*time.Hour)
+	c.ID = ledgertest.IDAt(c.At)
+	return c
+}
+
+func TestARestoreIsRefusedAndChangesNothing(t *testing.T) {
+	good := openTemp(t)
+	claimed(t, good)
+	copied, _ := backedUp(t, fileOf(t, good))
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, file string)
+		says    string
+	}{
+		"a newer schema":    {newerLedger, fmt.Sprint("version ", schemaVersion+1)},
+		"damaged":           {damagedLedger, ErrDamaged.Error()},
+		"another program's": {func(t *testing.T, file string) { plainConn(t, file, `CREATE TABLE recipes (name TEXT)`) }, "another program"},
+		"half": {func(t *testing.T, file string) {
+			text, err := os.ReadFile(copied)
+			if err == nil {
+				err = os.WriteFile(file, text[:len(text)/2/4096*4096], 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, ErrDamaged.Error()},
+		"not there": {func(*testing.T, string) {}, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := openTemp(t)
+			claimed(t, d)
+			file, backup := fileOf(t, d), filepath.Join(t.TempDir(), "copy.db")
+			closed(t, d)
+			c.prepare(t, backup)
+			before := snapshot(t, filepath.Dir(file))
+			content := contentOf(t, file)
+			if s, err := Stage(t.Context(), backup, file); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, %v", s, err)
+			}
+			if diff := cmp.Diff(content, contentOf(t, file)); diff != "" || len(snapshot(t, filepath.Dir(file))) != len(before) {
+				t.Errorf("the ledger has changed:\n%s", diff)
+			}
+			closed(t, openFile(t, file, Options{}))
+		})
+	}
+}
+
+func TestARestoreIsRefusedWhileSomebodyHasTheLedgerOpen(t *testing.T) {
+	d := openTemp(t)
+	file := fileOf(t, d)
+	copied, _ := backedUp(t, file)
+	refusedInUse(t, copied, file)
+	if _, err := Stage(t.Context(), file, file); err == nil || !strings.Contains(err.Error(), "itself") {
+		t.Errorf("a ledger as its own backup: %v", err)
+	}
+	closed(t, d)
+	// an older formledger takes no lock of ours
+	old := lookAt(t, file)
+	conn, err := old.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), `SELECT count(*) FROM submissions`); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if !strings.Contains(pragmasOf(t, conn, "journal_mode")["journal_mode"], "wal") {
+		t.Fatal("the ledger is not in WAL mode")
+	}
+	refusedInUse(t, copied, file)
+}
+
+func refusedInUse(t *testing.T, copied, file string) {
+	t.Helper()
+	if s, err := Stage(t.Context(), copied, file); !errors.Is(err, ErrInUse) {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func TestNobodyOpensALedgerThatIsBeingRestored(t *testing.T) {
+	d := openTemp(t)
+	file := fileOf(t, d)
+	copied, _ := backedUp(t, file)
+	closed(t, d)
+	s, err := Stage(t.Context(), copied, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Open(t.Context(), file, Options{}); err == nil || !strings.Contains(err.Error(), "being restored") {
+		d.Close()
+		t.Errorf("%v", err)
+	}
+	if _, err := Backup(t.Context(), file, filepath.Join(t.TempDir(), "x.db")); err == nil {
+		t.Error("it can be copied")
+	}
+	refusedInUse(t, copied, file)
+	if err := s.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	openFile(t, file, Options{})
+}
+
+// A copy of an older version is brought up to date on its way.
+func TestARestoreOfAnOlderVersion(t *testing.T) {
+	for version := 1; version < schemaVersion; version++ {
+		old, file := tempFile(t), tempFile(t)
+		oldVersion(t, old, version)
+		disputed, _ := restored(t, old, file)
+		if want := version + 1; disputed != want { // claimed, released; stopped
+			t.Errorf("version %d: %d are disputed", version, disputed)
+		}
+		d := openFile(t, file, Options{})
+		claimsNew(t, d)
+		if rows, err := d.List(t.Context(), ledger.Filter{Needs: ledger.NeedsDisputed}); err != nil || len(rows) != disputed {
+			t.Errorf("%d rows, %v", len(rows), err)
+		}
+	}
+}
+
+// story is what became of IDs between a backup and the disk's failure.
+type gap struct {
+	claims  []ledger.NewClaim
+	entries []ledger.NewEntry
+}
+
+// lives through what a copy may hold as open, or not at all, and sends it all.
+func (g *gap) begin(t *testing.T, d *DB, many int, between func()) {
+	t.Helper()
+	ctx := t.Context()
+	for i := range many {
+		c, n := ledgertest.NewClaim(), ledgertest.NewEntry([]ledger.Policy{ledger.Queue, ledger.Retry}[i%2])
+		c.ID = gapID(i)
+		n.ID = c.ID
+		g.claims, g.entries = append(g.claims, c), append(g.entries, n)
+	}
+	half := g.claims[:many/2]
+	for i, c := range half {
+		must(t, claiming(d, c)())
+		_, err := d.Store(ctx, g.entries[many/2+i])
+		must(t, err)
+		if i%2 == 0 {
+			_, err := d.Release(ctx, ledgertest.End(c, "refused/rcpt", 0))
+			must(t, err)
+		}
+	}
+	between()
+	for i, c := range g.claims {
+		again := ledgertest.Again(c, time.Hour)
+		if i < many/2 && i%2 == 1 {
+			again = c // claimed, and still at work
+		}
+		if i < many/2 {
+			must(t, claiming(d, again)())
+			_, err := d.Settle(ctx, ledgertest.Ack(again, time.Hour))
+			must(t, err)
+			continue
+		}
+		n := g.entries[i]
+		_, err := d.Store(ctx, n)
+		must(t, err)
+		accept(t, d, n)
+	}
+}
+
+// gapID is an ID that a client made before the restore: with a time, without one,
+// or by a clock that was ahead.
+func gapID(i int) uuid.UUID {
+	switch i % 3 {
+	case 0:
+		return ledgertest.IDAt(ledgertest.At(time.Duration(i) * time.Second))
+	case 1:
+		return uuid.New()
+	default:
+		return ledgertest.IDAt(ledgertest.At(afterwards + 5*time.Hour))
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// postedAgain posts everything again, so long after the suite's start, and counts
+// what would be sent.
+func (g *gap) postedAgain(t *testing.T, d *DB, after time.Duration) (sent int) {
+	t.Helper()
+	for i, c := range g.claims {
+		again := ledgertest.Again(c, after)
+		if i < len(g.claims)/2 {
+			got, err := d.Claim(t.Context(), again)
+			must(t, err)
+			sent += int(number(got.Owned))
+		} else {
+			n := g.entries[i]
+			n.At, n.Due = ledgertest.At(after), ledgertest.At(after)
+			got, err := d.Store(t.Context(), n)
+			must(t, err)
+			taken, err := d.Take(t.Context(), ledgertest.Taking(n, after))
+			must(t, err)
+			sent += int(number(got.Fresh)) + int(number(taken.Owned))
+		}
+		row, err := d.Submission(t.Context(), c.ID)
+		if err != nil || row.Status != ledger.Uncertain || row.Needs != ledger.NeedsDisputed || !row.Claim.IsZero() {
+			t.Fatalf("%+v, %v", row, err)
+		}
+	}
+	for _, p := range []ledger.Policy{ledger.Queue, ledger.Retry} {
+		due, err := d.Due(t.Context(), ledger.Due{Policy: p, At: ledgertest.At(1000 * time.Hour), Horizon: time.Hour})
+		must(t, err)
+		sent += len(due)
+	}
+	return sent
+}
+
+// A backup, a thousand IDs that are sent after it was made, and a restore: whoever
+// posts again, nothing is sent twice.
+func TestPromise2_NothingThatWasSentSinceTheBackupIsSentAgain(t *testing.T) {
+	d := openTemp(t)
+	file, g := fileOf(t, d), gap{}
+	var copied string
+	g.begin(t, d, 1000, func() { copied, _ = backedUp(t, file) })
+	closed(t, d)
+	restored(t, copied, file)
+	now := openFile(t, file, Options{})
+	for _, after := range []time.Duration{afterwards + time.Minute, afterwards + 6*time.Hour} {
+		if sent := g.postedAgain(t, now, after); sent != 0 {
+			t.Errorf("%d are sent again", sent)
+		}
+	}
+	for range 100 {
+		claimsNew(t, now)
+		n := ledgertest.NewEntry(ledger.Queue)
+		n.ID, n.At = newerClaim().ID, ledgertest.At(afterwards+2*time.Hour)
+		if got, err := now.Store(t.Context(), n); err != nil || !got.Fresh {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		accept(t, now, n)
+	}
+	must(t, now.EndRestored(t.Context(), restoration))
+	if err := claiming(now, ledgertest.Again(claimOfNew(uuid.New()), afterwards))(); err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+	if sent := g.postedAgain(t, now, afterwards+6*time.Hour); sent != 0 {
+		t.Errorf("after the end %d are sent again", sent)
+	}
+}
+
+func claimOfNew(id uuid.UUID) ledger.NewClaim {
+	c := ledgertest.NewClaim()
+	c.ID = id
+	return c
+}
+
+// One process's word reaches another at its next write. Without a pending restore
+// nobody looks.
+func TestAnotherProcessNoticesTheEnd(t *testing.T) {
+	file := tempFile(t)
+	first := openFile(t, file, Options{})
+	_, err := first.MarkRestored(t.Context(), restoration)
+	must(t, err)
+	second := openFile(t, file, Options{})
+	unsure := ledgertest.Again(claimOfNew(uuid.New()), afterwards)
+	for _, d := range []*DB{first, second} {
+		if got, err := d.Claim(t.Context(), unsure); err != nil || got.Owned {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	must(t, first.EndRestored(t.Context(), restoration))
+	if err := claiming(second, ledgertest.Again(claimOfNew(uuid.New()), afterwards))(); err != nil {
+		t.Error(err)
+	}
+	if !second.writer.restored.IsZero() {
+		t.Error("the second still looks")
+	}
+}
+
+// The row and its event stand or fall together, beside others' writes.
+func TestAnUnsureRowStandsOrFallsWithItsEvent(t *testing.T) {
+	d := openTemp(t)
+	_, err := d.MarkRestored(t.Context(), restoration)
+	must(t, err)
+	must(t, raw(t, d, `CREATE TEMP TRIGGER no_event BEFORE INSERT ON main.events BEGIN SELECT RAISE(ABORT, 'no event'); END`))
+	c, n, other := ledgertest.Again(claimOfNew(uuid.New()), afterwards), ledgertest.NewEntry(ledger.Queue), newerClaim()
+	n.ID = uuid.New()
+	errs := together(t, d,
+		func() error { _, err := d.Claim(context.Background(), c); return err },
+		func() error { _, err := d.Store(context.Background(), n); return err },
+		claiming(d, other))
+	if errs[0] == nil || errs[1] == nil || errs[2] != nil {
+		t.Errorf("%v", errs)
+	}
+	for _, id := range []uuid.UUID{c.ID, n.ID} {
+		if _, err := d.Submission(t.Context(), id); !errors.Is(err, ledger.ErrUnseen) {
+			t.Error(err)
+		}
+	}
+	if !isThere(t, d, other) {
+		t.Error("another's write is lost")
+	}
+	must(t, raw(t, d, `DROP TRIGGER temp.no_event`))
+	if got, err := d.Claim(t.Context(), c); err != nil || got.Owned || got.Row.Needs != ledger.NeedsDisputed {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestAMomentOfRestoreThatIsNoneIsAnError(t *testing.T) {
+	file := tempFile(t)
+	closed(t, openFile(t, file, Options{}))
+	plainConn(t, file, `INSERT INTO meta VALUES ('restored_at', 'yesterday')`)
+	if d, err := Open(t.Context(), file, Options{}); err == nil || !strings.Contains(err.Error(), "restored") {
+		d.Close()
+		t.Errorf("%v", err)
+	}
+}
