@@ -19,6 +19,19 @@ type Restoration struct {
 	Note string
 }
 
+// The last errors of rows that a restore has put in doubt: of those that were open
+// in the copy, and of those that came later and may be repeats.
+const (
+	CauseRestored    = "restored"
+	CauseMayBeRepeat = "unseen_since_restore"
+)
+
+// InDoubtByRestore reports whether a row is disputed only because the database
+// was replaced by an older copy.
+func (s Submission) InDoubtByRestore() bool {
+	return s.Needs == NeedsDisputed && (s.LastError == CauseRestored || s.LastError == CauseMayBeRepeat)
+}
+
 // How far the clocks of those who make IDs are trusted. An hour is the usual
 // mistake of a clock that runs well: it has missed a change of daylight saving
 // time. A longer margin would call more new enquiries uncertain, and the operator

@@ -58,7 +58,7 @@ func TestAFormWithWaitingMessagesCannotBeRemoved(t *testing.T) {
 		kept := s.form
 		s.form = strings.Replace(contactForm, `name = "contact"`, `name = "other"`, 1)
 		s.configure(hasty)
-		s.refusesToStart(`the form \"contact\" is not in the configuration any more`, "2 messages", "formledger list --form contact --waiting", "--close --wipe-words")
+		s.refusesToStart(`the form "contact" is not in the configuration any more`, "2 messages", "formledger list --form contact --waiting", "--close --wipe-words")
 		s.command("list", "--form", "contact", "--waiting").check(t, exitDone, a.Reference)
 		s.command("resolve", a.Reference, "--close", "--wipe-words", "--note", "they called").check(t, exitDone, "wiped")
 		s.refusesToStart("1 message ")
@@ -79,9 +79,8 @@ func (s *site) refusesToStart(says ...string) {
 	s.t.Helper()
 	p := launch(s.t, s.dir, nil, "serve", "--config", s.config, "--data", s.data, "--listen", "127.0.0.1:0")
 	end := p.wait()
-	log := strings.ReplaceAll(p.log.String(), `\"`, `"`)
 	for _, text := range says {
-		if text = strings.ReplaceAll(text, `\"`, `"`); end.ExitStatus() != exitFailed || !strings.Contains(log, text) {
+		if end.ExitStatus() != exitFailed || !strings.Contains(p.log.String(), text) {
 			s.t.Errorf("the start ended with %v, without %q:\n%s", end, text, p.log)
 		}
 	}
@@ -204,7 +203,9 @@ func TestAProcessThatDoesNotKnowAKeyYetLosesNothing(t *testing.T) {
 	s.command("keys", "rotate", "--outbox").tells(t, "at its next start")
 	on[0].stop()
 	fresh := s.start("")
-	fresh.post(w, http.StatusAccepted, "queued")
+	if a := fresh.send(w.json()); a.Outcome != "queued" && a.Outcome != "not_sent" { // the other may be quicker
+		t.Errorf("got %v", a)
+	}
 	row := s.becomesNeedy(w.ID, ledger.NeedsStopped)
 	if row.LastError != ledger.ForGood("words_unreadable@letter") {
 		t.Errorf("the row is %+v", row)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,11 +40,17 @@ func showQueue(ctx context.Context, w io.Writer, d *desk.Desk, limit int, asJSON
 	if err != nil {
 		return err
 	}
+	restored, err := d.Ledger.Restored(ctx)
+	if err != nil {
+		return err
+	}
 	if asJSON {
-		return printJSON(w, waitingJSON(q, limit))
+		text := waitingJSON(q, limit)
+		text.Restored = restored
+		return printJSON(w, text)
 	}
 	printQueue(w, q, limit, d.Now())
-	return printRelayState(w, q.Relay)
+	return errors.Join(printRestored(w, restored), printRelayState(w, q.Relay))
 }
 
 func printQueue(w io.Writer, q desk.Queue, limit int, now time.Time) {
@@ -103,6 +110,7 @@ type queueJSON struct {
 	Oldest       time.Time   `json:"oldest_at,omitzero"`
 	FailingSince time.Time   `json:"relay_failing_since,omitzero"`
 	RelayCause   string      `json:"relay_cause,omitempty"`
+	Restored     time.Time   `json:"restored_at,omitzero"` // as long as the restore is pending
 	Groups       []groupJSON `json:"groups"`
 }
 

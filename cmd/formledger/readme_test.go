@@ -40,7 +40,7 @@ func TestTheReadmeAndTheLedgerPromiseTheSame(t *testing.T) {
 var referenceText = regexp.MustCompile(`\b[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}\b`)
 
 func TestTheDocumentsReferencesAreOnes(t *testing.T) {
-	for _, name := range []string{"README.md", "docs/api.md", "docs/smtp.md", "docs/guarantees.md", "docs/relay-protocol.md", "docs/browser.md", "docs/languages.md", "docs/webhooks.md", "docs/examples/order-delivery/README.md", "CONTRIBUTING.md"} {
+	for _, name := range []string{"README.md", "docs/api.md", "docs/smtp.md", "docs/guarantees.md", "docs/relay-protocol.md", "docs/browser.md", "docs/languages.md", "docs/webhooks.md", "docs/operator.md", "docs/examples/order-delivery/README.md", "CONTRIBUTING.md"} {
 		for _, ref := range referenceText.FindAllString(readTop(t, name), -1) {
 			if _, err := ledger.ParseReference(ref); err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +57,10 @@ func newRestore(s streams, p *places) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return restore(c.Context(), s.out, cfg, args[0], r)
+			// so that an interrupt leaves no part of a copy behind
+			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return restore(ctx, s.out, cfg, args[0], r)
 		},
 	}
 	c.Flags().BoolVar(&done, "done", false, "end it: enquiries that were never seen are new ones again")
@@ -96,7 +101,7 @@ func sayRestored(w io.Writer, c sqlledger.Copied, disputed int, aside string, cf
 		fmt.Fprintf(w, "The ledger that was there is kept as %s. Its keys are still needed for it.\n", aside)
 	}
 	if disputed > 0 {
-		fmt.Fprintf(w, "%s still to be sent in it, and may have been sent since. They are uncertain now; formledger list shows them.\n", wereCases(disputed))
+		fmt.Fprintf(w, "%s still to be sent in it, and may have been sent since. They are uncertain now; formledger queue shows them.\n", wereCases(disputed))
 	}
 	_, err := fmt.Fprintln(w, `Until you end it with formledger restore --done --note TEXT, what the ledger has never
 seen is called uncertain too, unless its ID was made more than an hour after now; for
@@ -119,7 +124,7 @@ func endRestore(ctx context.Context, w io.Writer, l ledger.Ledger, r ledger.Rest
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(w, "From now on, an enquiry that the ledger has never seen is a new one, and is sent. What was called uncertain meanwhile stays in your list: formledger list.")
+	_, err = fmt.Fprintln(w, "From now on, an enquiry that the ledger has never seen is a new one, and is sent. What was called uncertain meanwhile stays in your queue: formledger queue.")
 	return err
 }
 
@@ -128,14 +133,22 @@ func pendingRestore(since time.Time) string {
 	return fmt.Sprintf("a backup was restored at %s: until formledger restore --done, enquiries that may have been sent before are called uncertain, and are not sent", clock(since))
 }
 
-// remindOfRestore says at a start that a restore is pending.
+// remindOfRestore says at a start that a restore is pending. A start that is
+// stopped right away is no failure.
 func (h *house) remindOfRestore(ctx context.Context, w io.Writer) error {
-	since, err := h.db.Restored(ctx)
+	since, err := h.db.Restored(context.WithoutCancel(ctx))
 	if err != nil || since.IsZero() {
 		return err
 	}
 	h.log.Warn("a restore is pending", "restored_at", clock(since))
-	_, err = fmt.Fprintf(w, "Please note: %s.\n\n", pendingRestore(since))
+	return printRestored(w, since)
+}
+
+func printRestored(w io.Writer, since time.Time) error {
+	if since.IsZero() {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "Please note: %s.\n\n", pendingRestore(since))
 	return err
 }
 
@@ -149,5 +162,5 @@ func examineRestore(ctx context.Context, cfg config) []finding {
 	if err != nil || since.IsZero() {
 		return nil
 	}
-	return []finding{warn("restore", pendingRestore(since), "look at formledger list, and end it when nobody tries again what was sent before: formledger restore --help")}
+	return []finding{warn("restore", pendingRestore(since), "look at formledger queue, and end it when nobody tries again what was sent before: formledger restore --help")}
 }

@@ -40,6 +40,8 @@ func TestPromise2_ARestoredSiteSendsNothingTwice(t *testing.T) {
 			p.post(unnamed, http.StatusConflict, "uncertain")
 		}
 		s.command("doctor").check(t, exitDone, "warn  restore: a backup was restored at")
+		s.command("queue").check(t, exitDone, "Please note: a backup was restored at", "A backup was restored that does not know")
+		s.command("queue", "--json").check(t, exitDone, `"restored_at": "20`)
 		s.needs(string(ledger.ReferenceOf(later.ID)), ledger.NeedsDisputed)
 		s.command("restore", "--done", "--note", "all is found").check(t, exitDone, "is a new one")
 		fresh := newWords()

@@ -104,9 +104,12 @@ func restoreDisputes(f *fixture) {
 		}
 		f.changed(row, func(s *ledger.Submission) {
 			s.Status, s.Needs, s.Claim, s.LeaseUntil = ledger.Uncertain, ledger.NeedsDisputed, ledger.Token{}, time.Time{}
-			s.Doubted, s.LastError = true, "restored"
+			s.Doubted, s.LastError = true, ledger.CauseRestored
 		})
 		f.restoredEvent(row.ID, row.Claim, ledger.Operator("ada"))
+		if !f.row(row.ID).InDoubtByRestore() {
+			f.Errorf("%+v", f.row(row.ID))
+		}
 	}
 	f.story(uuid.Nil, ledger.EventRestored)
 	for _, p := range keeping {
@@ -134,7 +137,7 @@ func unsureRow(n ledger.NewEntry) ledger.Submission {
 	return ledger.Submission{
 		ID: n.ID, Reference: ledger.ReferenceOf(n.ID), Form: n.Form, Policy: n.Policy, PayloadHash: n.PayloadHash,
 		Status: ledger.Uncertain, Needs: ledger.NeedsDisputed, CreatedAt: at, UpdatedAt: at,
-		AttemptCap: n.AttemptCap, ClaimCap: n.ClaimCap, Doubted: true, LastError: "unseen_since_restore",
+		AttemptCap: n.AttemptCap, ClaimCap: n.ClaimCap, Doubted: true, LastError: ledger.CauseMayBeRepeat,
 	}
 }
 

@@ -71,13 +71,31 @@ func (s *Staged) take(ctx context.Context, backup string) (err error) {
 	if _, err := inspect(ctx, backup); err != nil {
 		return fmt.Errorf("%s: %w", backup, err)
 	}
-	if s.folder, err = os.MkdirTemp(filepath.Dir(s.file), ".restore-*"); err != nil {
+	if err := s.sweepDead(); err != nil {
+		return err
+	}
+	if s.folder, err = os.MkdirTemp(filepath.Dir(s.file), stagePrefix+"*"); err != nil {
 		return fmt.Errorf("copying the backup: %w", err)
 	}
 	if err := os.WriteFile(s.staged(), nil, 0o600); err != nil { // VACUUM INTO would make it everybody's
 		return fmt.Errorf("copying the backup: %w", err)
 	}
 	s.Holds, err = copyLedger(ctx, backup, s.staged())
+	return err
+}
+
+const stagePrefix = ".restore-"
+
+// sweepDead removes what restores have left that were killed: whoever has the
+// lock is alone.
+func (s *Staged) sweepDead() error {
+	dir := filepath.Dir(s.file)
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), stagePrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
 	return err
 }
 

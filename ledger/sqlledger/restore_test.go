@@ -134,6 +134,38 @@ func TestARestoreOverADamagedLedger(t *testing.T) {
 	}
 }
 
+// Whoever has only the files of a dead machine has a log beside the database.
+func TestARestoreOfTheFilesOfADeadMachine(t *testing.T) {
+	d, dead := openTemp(t), filepath.Join(t.TempDir(), "ledger.db")
+	c := claimed(t, d)
+	for _, end := range []string{"", "-wal"} {
+		text, err := os.ReadFile(fileOf(t, d) + end)
+		must(t, err)
+		must(t, os.WriteFile(dead+end, text, 0o400))
+	}
+	file := tempFile(t)
+	if disputed, _ := restored(t, dead, file); disputed != 1 {
+		t.Errorf("%d are disputed", disputed)
+	}
+	if row, err := openFile(t, file, Options{}).Submission(t.Context(), c.ID); err != nil || row.Needs != ledger.NeedsDisputed {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+func TestAKilledRestoreIsSweptAway(t *testing.T) {
+	d := openTemp(t)
+	claimed(t, d)
+	copied, _ := backedUp(t, fileOf(t, d))
+	file := tempFile(t)
+	dead := filepath.Join(filepath.Dir(file), stagePrefix+"dead")
+	must(t, os.Mkdir(dead, 0o700))
+	must(t, os.WriteFile(filepath.Join(dead, "ledger.db"), []byte("half"), 0o600))
+	restored(t, copied, file)
+	if left := snapshot(t, filepath.Dir(file)); len(left) != 1 {
+		t.Errorf("left behind: %d files", len(left)-1)
+	}
+}
+
 // claimsNew claims an ID that is new for certain.
 func claimsNew(t *testing.T, d *DB) {
 	t.Helper()

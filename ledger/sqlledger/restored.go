@@ -11,13 +11,6 @@ import (
 	"formledger/ledger"
 )
 
-// What stands as last_error of rows that a restore has put into doubt: those that
-// were open in the copy, and those that came later and may be repeats.
-const (
-	causeRestored = "restored"
-	causeUnsure   = "unseen_since_restore"
-)
-
 // MarkRestored puts into doubt what the copy cannot know; see ledger.Ledger.
 func (d *DB) MarkRestored(ctx context.Context, r ledger.Restoration) (int, error) {
 	disputed := 0
@@ -56,11 +49,11 @@ func (t *transaction) markRestored(r ledger.Restoration) (int, error) {
 }
 
 func (t *transaction) doubtRestored(row ledger.Submission, r ledger.Restoration) error {
-	if _, err := t.exec(restoreRow, causeRestored, millis(r.At), row.ID.String()); err != nil {
+	if _, err := t.exec(restoreRow, ledger.CauseRestored, millis(r.At), row.ID.String()); err != nil {
 		return err
 	}
 	return t.record(ledger.Event{Submission: row.ID, At: r.At, Kind: ledger.EventRestored, Actor: ledger.Operator(r.By),
-		Cause: causeRestored, Claim: row.Claim, Note: r.Note})
+		Cause: ledger.CauseRestored, Claim: row.Claim, Note: r.Note})
 }
 
 // ofLedger is an event of the ledger itself.
@@ -138,7 +131,7 @@ func (t *transaction) unsure(n ledger.NewEntry) (ledger.Submission, bool, error)
 func (t *transaction) storeUnsure(n ledger.NewEntry) error {
 	id := n.ID.String()
 	inserted, err := t.exec(storeUnsure, id, string(ledger.ReferenceOf(n.ID)), n.Form, string(n.Policy), n.PayloadHash,
-		millis(n.At), n.AttemptCap, n.ClaimCap, causeUnsure)
+		millis(n.At), n.AttemptCap, n.ClaimCap, ledger.CauseMayBeRepeat)
 	if err != nil {
 		return err
 	}
@@ -150,5 +143,5 @@ func (t *transaction) storeUnsure(n ledger.NewEntry) error {
 			return err
 		}
 	}
-	return t.record(ledger.Event{Submission: n.ID, At: n.At, Kind: ledger.EventRestored, Actor: ledger.ActorSystem, Cause: causeUnsure})
+	return t.record(ledger.Event{Submission: n.ID, At: n.At, Kind: ledger.EventRestored, Actor: ledger.ActorSystem, Cause: ledger.CauseMayBeRepeat})
 }

@@ -57,7 +57,7 @@ func inGroups(rows []ledger.Submission, state ledger.RelayState) Queue {
 		if !known {
 			i = len(q.Groups)
 			place[why] = i
-			q.Groups = append(q.Groups, Group{Needs: why.needs, Cause: why.cause, Says: toDo(why.needs), Oldest: row.CreatedAt})
+			q.Groups = append(q.Groups, Group{Needs: why.needs, Cause: why.cause, Says: toDo(row), Oldest: row.CreatedAt})
 		}
 		q.Groups[i].Rows = append(q.Groups[i].Rows, row)
 	}
@@ -92,9 +92,12 @@ func countForms(rows []ledger.Submission) []FormCount {
 	return forms
 }
 
-// toDo says what a need asks of its operator.
-func toDo(n ledger.Need) string {
-	switch n {
+// toDo says what a row, and those that need the same, ask of their operator.
+func toDo(row ledger.Submission) string {
+	if row.InDoubtByRestore() {
+		return "A backup was restored that does not know whether these were sent. Look for each in the mailbox, then decide: received, or not received."
+	}
+	switch row.Needs {
 	case ledger.NeedsUncertain:
 		return "These may or may not have been sent. Look for each in the mailbox, then decide: received, or not received."
 	case ledger.NeedsStopped:

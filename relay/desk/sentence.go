@@ -22,6 +22,8 @@ func PolicySentence(row ledger.Submission) string {
 // Sentence says of a row, for its operator, what is known and what is not.
 func Sentence(row ledger.Submission) string {
 	switch {
+	case row.InDoubtByRestore():
+		return ofRestored(row)
 	case row.Needs == ledger.NeedsDisputed:
 		return "Two sources contradict each other about this message; its record tells which. A person has to decide."
 	case row.Status == ledger.Accepted:
@@ -41,8 +43,24 @@ func Sentence(row ledger.Submission) string {
 	}
 }
 
+// ofRestored is said of a row of which the backup that was restored knows nothing
+// later, or nothing at all.
+func ofRestored(row ledger.Submission) string {
+	said := "A backup was restored in which this message was still to be sent, so it may have been sent since. "
+	if row.LastError == ledger.CauseMayBeRepeat {
+		said = "It came after a backup was restored, and may repeat a message that was sent before and that the backup does not know; so it was not sent from here. "
+	}
+	said += "Look for its reference in the mailbox, then decide: if it is not there, say so, and "
+	if row.Policy.KeepsWords() {
+		return said + "the courier sends it."
+	}
+	return said + "the visitor may send it again."
+}
+
 func ofAccepted(row ledger.Submission) string {
 	switch {
+	case row.AcceptedBy == ledger.AcceptedAndForgotten:
+		return "This message was accepted. What else was known of it was wiped when it was old."
 	case row.AcceptedBy != ledger.AcceptedByRelay:
 		return "An operator recorded that this message arrived."
 	case copyPossible(row):

@@ -36,6 +36,9 @@ func TestSentencesOfWhatTheCourierSends(t *testing.T) {
 		{"accepted after doubt", row{Policy: ledger.Retry, Status: ledger.Accepted, AcceptedBy: "relay", Doubted: true, Claims: 2}, []string{"there may be two copies"}},
 		{"closed in doubt", row{Policy: ledger.Retry, Doubted: true, ClosedAt: time.Now()}, []string{"may have gone through", "closed"}},
 		{"closed", row{Policy: ledger.Queue, ClosedAt: time.Now()}, []string{"was not sent", "closed"}},
+		{"restored", row{Policy: ledger.Queue, Status: ledger.Uncertain, Needs: ledger.NeedsDisputed, LastError: ledger.CauseRestored}, []string{"backup was restored", "still to be sent", "the courier sends it"}},
+		{"maybe a repeat", row{Policy: ledger.Hold, Status: ledger.Uncertain, Needs: ledger.NeedsDisputed, LastError: ledger.CauseMayBeRepeat}, []string{"may repeat a message", "not sent from here", "the visitor may send it again"}},
+		{"forgotten", row{Policy: ledger.Hold, Status: ledger.Accepted, AcceptedBy: ledger.AcceptedAndForgotten}, []string{"was accepted", "wiped"}},
 	} {
 		if c.row.Status == "" {
 			c.row.Status = ledger.Processing

@@ -180,6 +180,24 @@ func TestAnEmptyQueueIsNoReminder(t *testing.T) {
 	e.saysOnly(t, desk.NeedsSomebody)
 }
 
+// A reminder that a clock ahead of time has noted neither silences the next ones nor
+// makes a storm of them.
+func TestRemindersAfterTheClockWasSetBack(t *testing.T) {
+	s, e := newShelf(t), &ear{name: "ear"}
+	w := s.watch(e)
+	s.unknown()
+	w.looks(10 * 24 * time.Hour)
+	e.saysOnly(t, desk.NeedsSomebody, desk.StillOpen)
+	w = s.watch(e)
+	w.looks(5 * time.Hour)
+	for range 40 {
+		w.looks(30 * time.Minute)
+	}
+	e.last(t, 3)
+	w.looks(4 * time.Hour)
+	e.saysOnly(t, desk.NeedsSomebody, desk.StillOpen, desk.StillOpen, desk.StillOpen)
+}
+
 // Three days as they pass in a process.
 func TestThreeDaysOfAWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
