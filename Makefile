@@ -72,7 +72,7 @@ soak: deps ## Run the tests twenty times over and fuzz for long (hours)
 	@$(MAKE) --no-print-directory fuzz FUZZ=10m
 
 .PHONY: bench
-bench: compiler ## Measure submissions per second, with and without the ledger
+bench: compiler ## Measure submissions and mails per second, and what the ledger costs
 	$(GO) run ./cmd/bench
 
 # SQLite is C, so Go needs a C compiler.
