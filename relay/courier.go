@@ -271,7 +271,15 @@ func (c *Courier) open(row ledger.Submission, words ledger.Sealed) (Letter, erro
 func (c *Courier) heed(row ledger.Submission, v Verdict) time.Time {
 	state := c.health.note(v)
 	if v.Unreached && row.Policy == ledger.Queue {
-		return state.NextTry
+		// no later than that: once the relay is reached, everything goes on
+		return earlier(state.NextTry, c.now().Add(firstProbe))
 	}
 	return c.patience.next(row.Policy, row.Attempts+1, c.now())
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

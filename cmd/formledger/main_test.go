@@ -55,13 +55,18 @@ var program = sync.OnceValues(func() (string, error) {
 // eventually waits until a condition holds, and fails with its last complaint.
 func eventually(t *testing.T, condition func() error) {
 	t.Helper()
+	eventuallyWithin(t, 30*time.Second, condition)
+}
+
+func eventuallyWithin(t *testing.T, limit time.Duration, condition func() error) {
+	t.Helper()
 	var err error
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = condition(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("waited 30 s in vain: %v", err)
+	t.Fatalf("waited %s in vain: %v", limit, err)
 }
 
 func must(t *testing.T, err error) {

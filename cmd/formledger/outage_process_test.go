@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"formledger/ledger"
 	"formledger/relay/smtp/smtptest"
@@ -82,10 +83,11 @@ func (s *site) cannotRead(on []*process, all []words) {
 	}
 }
 
-// haveArrived waits until all messages are there, and fails unless each is there once.
+// haveArrived waits until all messages are there, and fails unless each is there
+// once. The longer the server was away, the longer is the pause before the next probe.
 func (s *site) haveArrived(all []words) {
 	s.t.Helper()
-	eventually(s.t, func() error {
+	eventuallyWithin(s.t, 3*time.Minute, func() error {
 		if n := len(s.mails()); n < len(all) {
 			return fmt.Errorf("%d of %d mails have arrived", n, len(all))
 		}

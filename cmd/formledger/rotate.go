@@ -104,7 +104,7 @@ const rotateHelp = `Make a fresh key and put it in use. The one before stays in 
 verifying or opening what was made under it. The file is changed as a whole, also
 while a server runs: it reads the keys at its next start.
 
-Where several machines share a ledger, every one has to know a key before any of
+Where several servers share a ledger, every one has to know a key before any of
 them uses it. There, rotate with --prepare first, which adds the key without using
 it; carry the file to every machine, and start the servers again; then rotate
 without --prepare, and do the same once more.

@@ -96,6 +96,9 @@ func (d *Desk) caseOf(ctx context.Context, row ledger.Submission) (Case, error) 
 	}
 	k.Kept, k.Next = true, entry.Next
 	k.Relay, err = d.Ledger.RelayState(ctx)
+	if k.Relay.NextTry.After(k.Next) { // while the relay cannot be reached, everything waits for it
+		k.Next = k.Relay.NextTry
+	}
 	return k, err
 }
 
