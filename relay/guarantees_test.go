@@ -149,13 +149,17 @@ type scene struct {
 // newScene is one whose mail service takes everything.
 func newScene(t *testing.T, p ledger.Policy) *scene {
 	s := &scene{office: newOffice(t), policy: p, mail: &service{}}
-	s.timing.Sweep, s.patience.Queue.Look = 5*time.Minute, 5*time.Minute
+	s.timing.Sweep, s.patience.Queue.Look = 3*time.Minute, 4*time.Minute // never at the moment at which a message is due
 	s.far.answer = func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict { return s.mail.takes(m) }
 	return s
 }
 
-// starts lets a process run that sends and sweeps.
-func (s *scene) starts() { s.courier = s.opens() }
+// starts lets a process run that sends and sweeps. It has looked once, or it would
+// come between a request and its own attempt.
+func (s *scene) starts() {
+	s.courier = s.opens()
+	synctest.Wait()
+}
 
 // begins is a request; done is closed when its call has ended.
 func (s *scene) begins() (row ledger.Submission, done <-chan struct{}) {

@@ -198,7 +198,7 @@ func TestOneContentHasOneIdentity(t *testing.T) {
 	server.Ends(smtptest.Dot, "close")
 	server.Start()
 	ca := written(t, string(smtptest.PKI(t).PEM))
-	s, w := newMailSite(t, quick, server, fmt.Sprintf("ca_file = %q", ca)), newWords()
+	s, w := newMailSite(t, patient, server, fmt.Sprintf("ca_file = %q", ca)), newWords()
 	s.environ = []string{"FORMLEDGER_PAYLOAD_KEYS=" + key("k1", "use", newSecret())}
 	p := s.start("")
 	p.post(w, http.StatusConflict, "uncertain")
