@@ -156,8 +156,8 @@ func (s *Server) answerHook(c echo.Context, sub *submission, a answer) error {
 	}
 	status := e.status
 	switch {
-	case e.outcome == Accepted && a.replayed:
-		status = http.StatusOK
+	case e.outcome == Accepted:
+		status = http.StatusOK // some providers count nothing else as delivered, not even 201
 	case e.outcome == Processing, e.outcome == Queued && sub.form.Def().Policy == string(ledger.Retry):
 		status = http.StatusServiceUnavailable
 	}

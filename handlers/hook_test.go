@@ -16,9 +16,9 @@ import (
 func TestAPaidOrderIsOneMailToTheCustomer(t *testing.T) {
 	forPolicies(t, func(t *testing.T, p ledger.Policy) {
 		k := newKit(t, takesOrders(p))
-		for i, want := range []int{http.StatusCreated, http.StatusOK, http.StatusOK} {
+		for i := range 3 {
 			r := k.webhook(orderEvent([]string{"order.paid", "order.paid", "order.completed"}[i], "o-1", "grace@example.org"))
-			if r.status != want || r.body.Outcome != Accepted || r.body.ID != "" || r.body.Receipt != "" || r.body.Reference == "" {
+			if r.status != http.StatusOK || r.body.Outcome != Accepted || r.body.ID != "" || r.body.Receipt != "" || r.body.Reference == "" {
 				t.Errorf("event %d: %d %s", i, r.status, r.text)
 			}
 		}

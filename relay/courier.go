@@ -58,7 +58,7 @@ func NewCourier(c CourierConfig) *Courier {
 
 const (
 	mostNudged = 1024 // requests that wait for an attempt; more are left to the sweep
-	dueAtOnce  = 200  // rows of one look
+	dueAtOnce  = 1000 // rows of one look; each sorts all that wait
 )
 
 // errand is a row that somebody waits for.

@@ -72,6 +72,7 @@ func (o *office) opens() *relay.Courier {
 		Wall: o.now, Mono: func() time.Duration { return time.Since(start) }, Log: slog.New(slog.NewJSONHandler(o.log, nil))}
 	o.running.Go(func() { c.Run(o.ctx) })
 	o.running.Go(func() { sweeper.Run(o.ctx) })
+	synctest.Wait() // it has looked once, or it would come between a request and its own attempt
 	return c
 }
 

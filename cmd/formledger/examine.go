@@ -251,7 +251,7 @@ func examineForm(d enquiry.Definition) []finding {
 		all = append(all, warn(subject+", contact", fmt.Sprintf("%q names no number, address or page", d.Contact),
 			"say where a visitor can ask whether a message arrived"))
 	}
-	if len(d.Origins) == 0 {
+	if len(d.Origins) == 0 && d.Webhook == nil {
 		all = append(all, warn(subject+", origins", "none: only the hosted form and servers can send", "name the site of the page with the form, if there is one"))
 	}
 	for _, o := range d.Origins {

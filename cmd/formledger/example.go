@@ -91,6 +91,9 @@ func checked(p places, environ []string) (string, error) {
 	if err == nil && c.Mailbox != nil {
 		_, err = c.Mailbox.reach()
 	}
+	if err == nil {
+		_, err = c.hooks()
+	}
 	return "The configuration is fine; its forms: " + formNames(c), err
 }
 

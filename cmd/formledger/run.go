@@ -62,7 +62,7 @@ func exitCode(err error) int {
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "formledger",
-		Short: "A contact-form backend that never sends an enquiry twice, and never hides a lost one",
+		Short: "A contact-form backend that makes no duplicates behind your back, and never hides a lost enquiry",
 		Long: `formledger takes the enquiries of contact forms, records each one, and sends it
 as mail, once. If nobody can tell whether a message went out, it says so, and
 gives its operator the means to settle it.

@@ -137,7 +137,7 @@ func meaning(row ledger.Submission, v relay.Verdict) Reconciled {
 	case relay.Accepted:
 		r.Change, r.Cause, r.Why = Settled, relay.Cause{}, "The relay vouches for it: the mail system took the message."
 	case relay.NotSent:
-		r.Change, r.Cause, r.Why = Released, relay.Cause{}, "The relay has sealed it: nothing was sent, and nothing will be until the visitor sends again."
+		r.Change, r.Cause, r.Why = Released, relay.Cause{}, "The relay has sealed it: nothing was sent, and nothing will be under this claim."
 		if v.Permanent {
 			r.Why = "The relay refused it for good: nothing was sent."
 		}
