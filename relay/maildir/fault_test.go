@@ -112,7 +112,7 @@ func sendFaulty(t *testing.T, f *faulty) relay.Verdict {
 }
 
 func TestEveryStepThatFailsSaysWhatItProves(t *testing.T) {
-	notSent, unknown := relay.ProvenNotSent, relay.UnknownAfter
+	notSent, unknown := folderFails, relay.UnknownAfter
 	for _, c := range []struct {
 		step  string
 		calls int
@@ -202,8 +202,8 @@ func TestALapsedLeaseStopsTheCall(t *testing.T) {
 
 func TestADeadlineStopsTheCall(t *testing.T) {
 	for during, want := range map[string]relay.Verdict{
-		"exists": relay.ProvenNotSent("deadline", "create"),
-		"sync":   relay.ProvenNotSent("deadline", "rename"),
+		"exists": folderFails("deadline", "create"),
+		"sync":   folderFails("deadline", "rename"),
 		"rename": relay.AcceptedWith("maildir:" + nameOf(mailWith(1))),
 	} {
 		s := newSender(t)
@@ -250,4 +250,11 @@ func TestAnEarlierFileThatCannotBeSyncedIsUnknown(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	counts(t, s.dir, 0, 1)
+}
+
+// folderFails is the verdict of a folder that would take no other message either.
+func folderFails(code, stage string) relay.Verdict {
+	v := relay.ProvenNotSent(code, stage)
+	v.Unreached = true
+	return v
 }

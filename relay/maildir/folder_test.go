@@ -121,7 +121,7 @@ func TestAFullDiskIsNotSentAndHeals(t *testing.T) {
 	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	if v := send(s, 1); v != relay.ProvenNotSent("disk_full", "write") {
+	if v := send(s, 1); v != folderFails("disk_full", "write") {
 		t.Errorf("%+v", v)
 	}
 	counts(t, dir, 0, 0)
