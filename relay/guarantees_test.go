@@ -150,7 +150,7 @@ type scene struct {
 func newScene(t *testing.T, p ledger.Policy) *scene {
 	s := &scene{office: newOffice(t), policy: p, mail: &service{}}
 	s.timing.Sweep, s.patience.Queue.Look = 3*time.Minute, 4*time.Minute // never at the moment at which a message is due
-	s.far.answer = func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict { return s.mail.takes(m) }
+	s.far.does(func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict { return s.mail.takes(m) })
 	return s
 }
 
@@ -243,7 +243,7 @@ func one(row ledger.Submission) []ledger.Submission { return []ledger.Submission
 // first lets each of these answer one call, and the mail service the rest.
 func (s *scene) first(calls ...func(relay.Mail, relay.Lease) relay.Verdict) {
 	var mu sync.Mutex
-	s.far.answer = func(_ context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
+	s.far.does(func(_ context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
 		mu.Lock()
 		var call func(relay.Mail, relay.Lease) relay.Verdict
 		if len(calls) > 0 {
@@ -254,5 +254,5 @@ func (s *scene) first(calls ...func(relay.Mail, relay.Lease) relay.Verdict) {
 			return call(m, lease)
 		}
 		return s.mail.takes(m)
-	}
+	})
 }

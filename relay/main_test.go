@@ -74,21 +74,35 @@ type farEnd struct {
 func (f *farEnd) Send(ctx context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
 	f.mu.Lock()
 	f.mails = append(f.mails, m)
+	answer := f.answer
 	f.mu.Unlock()
-	if f.answer == nil {
+	if answer == nil {
 		return relay.AcceptedWith("250 taken")
 	}
-	return f.answer(ctx, m, lease)
+	return answer(ctx, m, lease)
 }
 
 func (f *farEnd) says(v relay.Verdict) {
-	f.answer = func(context.Context, relay.Mail, relay.Lease) relay.Verdict { return v }
+	f.does(func(context.Context, relay.Mail, relay.Lease) relay.Verdict { return v })
+}
+
+// does sets the answer, also while calls are under way; nil takes everything.
+func (f *farEnd) does(answer func(context.Context, relay.Mail, relay.Lease) relay.Verdict) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
+}
+
+func (f *farEnd) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.mails)
 }
 
 func (b *bench) wantCalls(n int) {
 	b.t.Helper()
-	if len(b.far.mails) != n {
-		b.t.Errorf("the far end was called %d times, want %d", len(b.far.mails), n)
+	if got := b.far.count(); got != n {
+		b.t.Errorf("the far end was called %d times, want %d", got, n)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,14 +23,15 @@ import (
 // in the order of their coming, and no attempt was used up.
 func TestAnOutageOfTheRelayLosesNothingUnderQueue(t *testing.T) {
 	inOffice(t, func(t *testing.T, o *office, p ledger.Policy) {
-		mail, isDown := &service{}, true
-		o.far.answer = func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict {
-			if isDown {
+		mail, isDown := &service{}, &atomic.Bool{}
+		isDown.Store(true)
+		o.far.does(func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict {
+			if isDown.Load() {
 				return down
 			}
 			time.Sleep(50 * time.Millisecond)
 			return mail.takes(m)
-		}
+		})
 		c := o.opens()
 		var rows []ledger.Submission
 		for range 500 {
@@ -38,7 +40,7 @@ func TestAnOutageOfTheRelayLosesNothingUnderQueue(t *testing.T) {
 			rows = append(rows, row)
 			time.Sleep(7 * time.Second)
 		}
-		probes := len(o.far.mails)
+		probes := o.far.count()
 		if probes > 50 {
 			t.Errorf("the relay was tried %d times while it was down", probes)
 		}
@@ -46,7 +48,7 @@ func TestAnOutageOfTheRelayLosesNothingUnderQueue(t *testing.T) {
 		if must(t, err); state.FailingSince.IsZero() || state.Cause != "refused@connect" || time.Until(state.NextTry) > 5*time.Minute {
 			t.Errorf("the relay's state is %+v", state)
 		}
-		isDown = false
+		isDown.Store(false)
 		time.Sleep(6 * time.Minute)
 		for _, row := range rows {
 			if got := o.row(row.ID); got.Status != ledger.Accepted || got.Attempts != 0 || got.Doubted {
@@ -86,7 +88,7 @@ func TestARelayThatCannotBeReachedUsesUpNothing(t *testing.T) {
 		if !got.Waiting() || got.Attempts != 0 || got.Claims < 20 {
 			t.Errorf("the row is %+v", got)
 		}
-		o.far.answer = nil
+		o.far.does(nil)
 		time.Sleep(30 * time.Minute)
 		o.is(row, ledger.Accepted, "", false)
 	}, ledger.Queue, ledger.Retry)
@@ -113,7 +115,7 @@ func TestWhileTheRelayIsDownOneMessageProbes(t *testing.T) {
 		o.wantCalls(2)
 		time.Sleep(2 * time.Second)
 		o.wantCalls(3)
-		o.far.answer = nil
+		o.far.does(nil)
 		time.Sleep(22 * time.Second)
 		o.wantCalls(3 + 21)
 	}, ledger.Queue)
@@ -142,7 +144,7 @@ func clockJumps(t *testing.T, o *office, p ledger.Policy, jump time.Duration) {
 		return first && len(failed)%3 == 0
 	}
 	o.patience.Queue.Look, o.timing.Sweep = 10*time.Second, time.Minute
-	o.far.answer = func(_ context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
+	o.far.does(func(_ context.Context, m relay.Mail, lease relay.Lease) relay.Verdict {
 		return mail.during(m, func() relay.Verdict {
 			fails := failsFirst(m)
 			time.Sleep(20 * time.Second)
@@ -154,7 +156,7 @@ func clockJumps(t *testing.T, o *office, p ledger.Policy, jump time.Duration) {
 			}
 			return mail.takes(m)
 		})
-	}
+	})
 	c, other := o.opens(), o.opens()
 	var rows []ledger.Submission
 	for i := range 12 {
@@ -192,7 +194,7 @@ func TestAClockThatStandsStill(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		o.wantCalls(1)
-		o.far.answer = nil
+		o.far.does(nil)
 		time.Sleep(time.Hour)
 		o.is(row, ledger.Accepted, "", false)
 	}, ledger.Queue, ledger.Retry)
@@ -212,7 +214,7 @@ func TestNoWordsCanBeReadInTheDatabase(t *testing.T) {
 		if o.onDisk(entry.Words.Box) == "" {
 			t.Fatal("the sealed words are not on the disk: this test looks in the wrong place")
 		}
-		o.far.answer = nil
+		o.far.does(nil)
 		time.Sleep(time.Hour)
 		o.is(row, ledger.Accepted, "", false)
 		must(t, o.db.Tidy(context.Background()))
@@ -269,7 +271,7 @@ func TestAnOutageOfTheRelayIsToldToEverybodyUnderHold(t *testing.T) {
 func TestTheNextProcessFindsTheRelayReached(t *testing.T) {
 	inOffice(t, func(t *testing.T, o *office, p ledger.Policy) {
 		must(t, o.ledger.SetRelayState(context.Background(), ledger.RelayState{FailingSince: time.Now().Add(-time.Hour), Cause: "refused@connect"}))
-		o.far.answer = func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict { return (&service{}).takes(m) }
+		o.far.does(func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict { return (&service{}).takes(m) })
 		row := o.posts(o.opens(), p)
 		time.Sleep(time.Minute)
 		o.is(row, ledger.Accepted, "", false)

@@ -117,12 +117,12 @@ func diesStored(s *scene) []ledger.Submission {
 
 func isDownForAnHour(s *scene) []ledger.Submission {
 	var isUp atomic.Bool
-	s.far.answer = func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict {
+	s.far.does(func(_ context.Context, m relay.Mail, _ relay.Lease) relay.Verdict {
 		if isUp.Load() {
 			return s.mail.takes(m)
 		}
 		return down
-	}
+	})
 	s.starts()
 	var rows []ledger.Submission
 	for range 500 {
@@ -180,7 +180,7 @@ func breaksOnce(s *scene) []ledger.Submission {
 }
 
 func breaksAlways(s *scene) []ledger.Submission {
-	s.far.answer = func(_ context.Context, m relay.Mail, lease relay.Lease) relay.Verdict { return s.breaks(m, lease) }
+	s.far.does(func(_ context.Context, m relay.Mail, lease relay.Lease) relay.Verdict { return s.breaks(m, lease) })
 	s.leisurely().starts()
 	row := s.requests()
 	s.daysPass()
