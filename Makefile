@@ -25,22 +25,25 @@ build: compiler ## Build the program: ./formledger
 	$(GO) build -o formledger ./cmd/formledger
 
 .PHONY: test
-test: deps check ## Run every check and test (about twelve minutes on two cores)
-	@$(MAKE) --no-print-directory quietly RUN="-race ./..."
-	@$(MAKE) --no-print-directory quietly RUN="-race -tags failpoints ./ledger/failpoint ./relay/maildir ./relay/smtp ./relay/server"
+test: deps check ## Run every check and test (about fourteen minutes on two cores)
+	@$(MAKE) --no-print-directory quietly RUN="-race $(ALONE)"
+	@$(MAKE) --no-print-directory quietly AT_ONCE=2 RUN="-race $$($(GO) list ./... | grep -vE '/(cmd/formledger|cmd/bench|handlers)$$' | tr '\n' ' ')"
+	@$(MAKE) --no-print-directory quietly AT_ONCE=2 RUN="-race -tags failpoints ./ledger/failpoint ./relay/maildir ./relay/smtp ./relay/server"
 	@$(MAKE) --no-print-directory quietly RUN="-run Flood ./relay/server"
 	@$(MAKE) --no-print-directory fuzz
 
 # The flood of a million calls runs without the race detector, which makes it
 # slow; with it, it is a smaller one.
 #
-# quietly builds side by side and tests one package after the other, because
-# their browsers, servers and deadlines need the machine. What could not be
-# tested is said in any case; the rest only if something fails.
+# quietly builds side by side and tests one package after the other, or AT_ONCE:
+# the browsers and processes of some need the machine, and others mostly wait. What
+# could not be tested is said in any case; the rest only if something fails.
+ALONE   = ./cmd/bench ./cmd/formledger ./handlers
+AT_ONCE = 1
 .PHONY: quietly
 quietly:
 	@$(GO) test -run '^$$' $(RUN) >/dev/null
-	@log="$$(mktemp)"; status=0; $(GO) test -p 1 -v $(RUN) >"$$log" 2>&1 || status=$$?; \
+	@log="$$(mktemp)"; status=0; $(GO) test -p $(AT_ONCE) -v $(RUN) >"$$log" 2>&1 || status=$$?; \
 	if [ $$status = 0 ]; then grep -E '^ok |NOT TESTED' "$$log"; \
 	else grep -vE '^ *(=== (RUN|PAUSE|CONT|NAME)|--- PASS)' "$$log"; fi; \
 	rm -f "$$log"; exit $$status
@@ -55,7 +58,7 @@ check: ## Look for vet, staticcheck and gofmt complaints
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for a while (FUZZ=3000x, or FUZZ=10m)
-	@set -e; for package in $$($(GO) list ./...); do \
+	@set -e; for package in $$(grep -rl --include=*_test.go '^func Fuzz' cmd handlers ledger relay web | xargs -n1 dirname | sort -u | sed 's,^,./,'); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 	    echo "fuzz $$package $$target"; \
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) -fuzzminimizetime 5x $$package; \
