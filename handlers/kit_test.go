@@ -183,6 +183,9 @@ func (k *kit) do(method, path, contentType, content string, header ...string) re
 	k.t.Helper()
 	r, err := k.try(method, path, contentType, content, header...)
 	must(k.t, err)
+	if strings.Contains(r.text, "ZgotmplZ") {
+		k.t.Errorf("html/template refused a part of the page of %s: %s", path, r.text)
+	}
 	return r
 }
 

@@ -53,11 +53,6 @@ type status struct {
 	Word, Icon, Tone string
 }
 
-// outcomes are those that a receipt can have.
-func outcomes() []string {
-	return []string{"accepted", "queued", "processing", "uncertain", "not_sent", "unseen"}
-}
-
 func statusOf(outcome string, l *Language) (status, error) {
 	word := l.Text("page.status_" + outcome)
 	switch outcome {

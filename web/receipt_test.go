@@ -94,3 +94,19 @@ func TestMessageTitle(t *testing.T) {
 		t.Errorf("title %q, want %q", got, want)
 	}
 }
+
+// The receipt's script finds the word of every outcome that the page can come to.
+// html/template replaces an attribute's name that it does not trust.
+func TestTheReceiptHasTheWordOfEveryOutcome(t *testing.T) {
+	texts, err := web.LoadTexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	main := renderReceipt(t, sampleReceipt(plain, "uncertain")).all("main")[0]
+	for _, outcome := range outcomes() {
+		want := texts.Lookup(web.English).Text("page.status_" + outcome)
+		if got := attr(main, "data-word-"+outcome); got != want {
+			t.Errorf("the word for %s is %q, want %q", outcome, got, want)
+		}
+	}
+}

@@ -69,8 +69,7 @@ func (l *Language) functions() template.FuncMap {
 			}
 			return l.Text(key, args...), nil
 		},
-		"around":   l.around,
-		"outcomes": outcomes,
+		"around": l.around,
 	}
 }
 
