@@ -13,9 +13,9 @@ CREATE TABLE submissions (
     lease_until   BIGINT,                       -- how long the owner may be at work
     relay_epoch   TEXT,                         -- the relay's memory that the claim relied on
     claims        BIGINT NOT NULL DEFAULT 0,    -- claims granted so far
-    claim_cap     BIGINT NOT NULL DEFAULT 0,    -- 0: no cap (policy hold)
+    claim_cap     BIGINT NOT NULL DEFAULT 0,    -- 0: no cap
     attempts      BIGINT NOT NULL DEFAULT 0,    -- recorded failures
-    attempt_cap   BIGINT NOT NULL DEFAULT 0,    -- 0: no cap (policy hold)
+    attempt_cap   BIGINT NOT NULL DEFAULT 0,    -- 0: no cap
     doubted       BIGINT NOT NULL DEFAULT 0,    -- 1: the outcome of some attempt is unknown, for ever
     last_error    TEXT,                         -- cause code and stage, never content
     accepted_by   TEXT,                         -- relay, or operator:<name>; forgotten
